@@ -16,14 +16,14 @@ import (
 // Binary builds ringmill as it ships (CGO off) and returns its path; the build cache makes the second call cheap.
 func Binary(tb testing.TB) string {
 	tb.Helper()
-	path, err := binary()
+	path, err := builtBinary()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return path
 }
 
-var binary = sync.OnceValues(func() (string, error) {
+var builtBinary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("RINGMILL_TEST_BINARY"); path != "" {
 		return filepath.Abs(path)
 	}
@@ -49,7 +49,7 @@ func RingmillCommand(tb testing.TB, args ...string) []string {
 }
 
 func (n *Node) ringmillCommand() ([]string, error) {
-	path, err := binary()
+	path, err := builtBinary()
 	if err != nil {
 		return nil, err
 	}
