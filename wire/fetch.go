@@ -71,7 +71,7 @@ func (r *FetchRequest) Read(body []byte, v APIVersion) error {
 	if v >= 11 {
 		r.RackID = in.string()
 	}
-	in.tags(r.readTag)
+	r.readTags(&in)
 	return in.err("FetchRequest", v)
 }
 
@@ -108,18 +108,23 @@ func (r *FetchRequest) readForgotten(in *reader, v APIVersion) {
 		for n := in.arrayLength(4); n > 0 && in.takeElement(); n-- {
 			t.Partitions = append(t.Partitions, PartitionIndex(in.int32()))
 		}
-		in.tags(nil)
+		in.skipTags()
 	}
 }
 
-// readTag reads the tagged fields of the request itself.
-func (r *FetchRequest) readTag(tag uint32, field *reader) {
-	switch tag {
-	case 0:
-		r.ClusterID = field.nullableString()
-	case 1:
-		r.ReplicaID = NodeID(field.int32())
-		r.ReplicaEpoch = field.int64()
+// readTags reads the tagged fields of the request itself.
+func (r *FetchRequest) readTags(in *reader) {
+	for n := in.tagCount(); n > 0 && !in.failed(); n-- {
+		tag, end := in.openTag()
+		switch tag {
+		case 0:
+			r.ClusterID = in.nullableString()
+		case 1:
+			r.ReplicaID = NodeID(in.int32())
+			r.ReplicaEpoch = in.int64()
+			in.skipTags()
+		}
+		in.closeTag(end)
 	}
 }
 
@@ -131,7 +136,7 @@ func (t *FetchTopic) read(in *reader, v APIVersion) {
 		t.Partitions = extend(t.Partitions)
 		t.Partitions[len(t.Partitions)-1].read(in, v)
 	}
-	in.tags(nil)
+	in.skipTags()
 }
 
 func (p *FetchPartition) read(in *reader, v APIVersion) {
@@ -149,14 +154,18 @@ func (p *FetchPartition) read(in *reader, v APIVersion) {
 		p.LogStartOffset = Offset(in.int64())
 	}
 	p.MaxBytes = in.int32()
-	in.tags(p.readTag)
+	p.readTags(in)
 }
 
-func (p *FetchPartition) readTag(tag uint32, field *reader) {
-	switch tag {
-	case 0:
-		p.ReplicaDirectoryID = field.topicID()
-	case 1:
-		p.HighWatermark = Offset(field.int64())
+func (p *FetchPartition) readTags(in *reader) {
+	for n := in.tagCount(); n > 0 && !in.failed(); n-- {
+		tag, end := in.openTag()
+		switch tag {
+		case 0:
+			p.ReplicaDirectoryID = in.topicID()
+		case 1:
+			p.HighWatermark = Offset(in.int64())
+		}
+		in.closeTag(end)
 	}
 }

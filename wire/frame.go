@@ -36,7 +36,7 @@ func ReadRequestHeader(frame []byte) (h RequestHeader, body []byte, err error) {
 	r := reader{src: frame, at: requestHeaderFixed}
 	h.ClientID = r.nullableString() // int16 length in v2 too, so that a v1 reader finds it
 	r.flexible = api.Flexible(h.Version) && api.Name != ""
-	r.tags(nil)
+	r.skipTags()
 	if r.failed() && h.Key == KeyApiVersions && !api.Contains(h.Version) {
 		return h, nil, nil
 	}

@@ -46,7 +46,7 @@ func (r *ProduceRequest) Read(body []byte, v APIVersion) error {
 		r.Topics = extend(r.Topics)
 		r.Topics[len(r.Topics)-1].read(&in, v)
 	}
-	in.tags(nil)
+	in.skipTags()
 	return in.err("ProduceRequest", v)
 }
 
@@ -56,7 +56,7 @@ func (t *ProduceTopic) read(in *reader, v APIVersion) {
 	// The shortest partition: an index, a compact length, no tags.
 	for n := in.arrayLength(5); n > 0 && in.takeElement(); n-- {
 		t.Partitions = append(t.Partitions, ProducePartition{Index: PartitionIndex(in.int32()), Records: in.nullableBytes()})
-		in.tags(nil)
+		in.skipTags()
 	}
-	in.tags(nil)
+	in.skipTags()
 }

@@ -163,23 +163,43 @@ func (r *reader) arrayLength(minimum int) int {
 	return n
 }
 
-// tags walks a tagged-field section of a flexible message (KIP-482) and calls visit, if there is one, with each tag; the
-// reader that visit gets spans that field alone. Unknown tags are skipped, as the protocol demands.
-func (r *reader) tags(visit func(tag uint32, field *reader)) {
+// skipTags passes over a tagged-field section (KIP-482); a message that is not flexible has none.
+func (r *reader) skipTags() {
+	for n := r.tagCount(); n > 0 && !r.failed(); n-- {
+		_, end := r.openTag()
+		r.closeTag(end)
+	}
+}
+
+// tagCount reads how many tagged fields follow. Each is read by openTag, the field's own type, closeTag; unknown ones by
+// openTag and closeTag alone, as the protocol demands.
+func (r *reader) tagCount() uint32 {
 	if !r.flexible {
+		return 0
+	}
+	return r.uvarint()
+}
+
+// openTag reads a field's tag and length; end is the position after the field.
+func (r *reader) openTag() (tag uint32, end int) {
+	tag = r.uvarint()
+	n := int(r.uvarint())
+	if n > r.remaining() {
+		r.fail("tagged field is beyond the message's end")
+	}
+	return tag, r.at + n
+}
+
+// closeTag goes to the field's end, whatever of it was read; reading more than the field is a fault.
+func (r *reader) closeTag(end int) {
+	if r.failed() {
 		return
 	}
-	for n := r.uvarint(); n > 0 && !r.failed(); n-- {
-		tag := r.uvarint()
-		body := r.take(int(r.uvarint()))
-		if visit == nil || r.failed() {
-			continue
-		}
-		field := reader{src: body, flexible: true}
-		if visit(tag, &field); field.failed() {
-			r.fail("tagged field: " + field.problem)
-		}
+	if r.at > end {
+		r.fail("tagged field is shorter than its type")
+		return
 	}
+	r.at = end
 }
 
 // topic reads a topic's name or its id, whichever the version carries.
