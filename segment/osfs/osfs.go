@@ -1,0 +1,132 @@
+// Package osfs is segment.FS on the operating system (Linux): what recovery, rolls, flushes and tools do to real disks. It
+// blocks, so loops never call it; the loop's own appends and syncs go through its ring with File.Fd.
+package osfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/ringmill/ringmill/segment"
+)
+
+// FS is the operating system's file system. Its zero value is ready; it holds no state and may be shared.
+type FS struct{}
+
+var _ segment.FS = FS{}
+
+// OpenFile opens name with O_CLOEXEC (the os package adds it), so that no child process keeps a segment alive.
+func (FS) OpenFile(name string, flag segment.OpenFlag, perm fs.FileMode) (segment.File, error) {
+	f, err := os.OpenFile(name, osFlag(flag), perm)
+	if err != nil {
+		return nil, err
+	}
+	return file{f}, nil
+}
+
+func osFlag(flag segment.OpenFlag) int {
+	bits := os.O_RDONLY
+	if flag&segment.ReadWrite != 0 {
+		bits = os.O_RDWR
+	}
+	if flag&segment.Create != 0 {
+		bits |= os.O_CREATE
+	}
+	if flag&segment.Exclusive != 0 {
+		bits |= os.O_EXCL
+	}
+	if flag&segment.Truncate != 0 {
+		bits |= os.O_TRUNC
+	}
+	return bits
+}
+
+func (FS) ReadDir(name string) ([]segment.DirEntry, error) {
+	list, err := os.ReadDir(name)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]segment.DirEntry, len(list))
+	for i, e := range list {
+		entries[i] = segment.DirEntry{Name: e.Name(), IsDir: e.IsDir()}
+	}
+	return entries, nil
+}
+
+func (FS) Rename(oldName, newName string) error             { return os.Rename(oldName, newName) }
+func (FS) Remove(name string) error                         { return os.Remove(name) }
+func (FS) RemoveAll(name string) error                      { return os.RemoveAll(name) }
+func (FS) MkdirAll(name string, perm fs.FileMode) error     { return os.MkdirAll(name, perm) }
+func (FS) ReadFile(name string) ([]byte, error)             { return os.ReadFile(name) }
+func (f FS) WriteFileAtomic(name string, data []byte) error { return writeFileAtomic(f, name, data) }
+
+// SyncDir is fsync(2) of the directory: file systems promise a durable name after that alone (ext4 often gives more).
+func (FS) SyncDir(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+func (FS) Stat(name string) (int64, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// writeFileAtomic leaves no temporary file behind when it fails; what a crash leaves is for recovery to remove.
+func writeFileAtomic(fsys FS, name string, data []byte) error {
+	temp := name + segment.TempSuffix
+	err := writeSynced(temp, data)
+	if err == nil {
+		err = os.Rename(temp, name)
+	}
+	if err != nil {
+		os.Remove(temp)
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return fsys.SyncDir(filepath.Dir(name))
+}
+
+func writeSynced(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+type file struct{ *os.File }
+
+// Sync is fdatasync(2), which flushes the size too when it changed; times of modification are worth no journal commit.
+func (f file) Sync() error {
+	for {
+		err := syscall.Fdatasync(int(f.File.Fd()))
+		if err == nil {
+			return nil
+		}
+		if err != syscall.EINTR {
+			return &fs.PathError{Op: "fdatasync", Path: f.Name(), Err: err}
+		}
+	}
+}
+
+func (f file) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (f file) Fd() int { return int(f.File.Fd()) }
