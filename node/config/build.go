@@ -1,0 +1,143 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// errorAt makes an Error about the property's value, wherever that was set.
+func (c *Config) errorAt(key, problem, cure string) *Error {
+	value, _ := c.text(key)
+	e := &Error{Key: key, Value: value, Source: "default", Problem: problem, Cure: cure}
+	if s, ok := c.static[key]; ok {
+		e.Source = s.source
+	}
+	return e
+}
+
+func (c *Config) isSet(key string) bool {
+	_, ok := c.static[key]
+	return ok
+}
+
+// number reads a whole-number property; ok is false if it is null.
+func (c *Config) number(key string) (n int64, ok bool) {
+	text, ok := c.text(key)
+	if !ok {
+		return 0, false
+	}
+	v, _ := parseValue(brokerTable[key].Type, text)
+	return v.(int64), true
+}
+
+// checkIdentity reconciles node.id with its older name, and refuses a process that is to be a controller alone.
+func (c *Config) checkIdentity() error {
+	if brokerID, _ := c.number("broker.id"); brokerID >= 0 {
+		if c.isSet("node.id") && int64(c.NodeID) != brokerID {
+			return c.errorAt("broker.id", fmt.Sprintf("node.id is %d", c.NodeID), "remove broker.id or give both the same number")
+		}
+		if brokerID > math.MaxInt32 {
+			panic("BUG: broker.id is an INT")
+		}
+		c.setDerived("node.id", strconv.FormatInt(brokerID, 10))
+		fill(c, c.text)
+	}
+	if roles, _ := c.text("process.roles"); !slices.Contains(parseList(strings.TrimSpace(roles)), "broker") {
+		return c.errorAt("process.roles", "a ringmill node is broker and controller in one", "write broker or broker,controller")
+	}
+	return nil
+}
+
+// checkSecurity refuses what would be served less protected than asked for.
+func (c *Config) checkSecurity() error {
+	if class, _ := c.text("authorizer.class.name"); class != "" {
+		return c.errorAt("authorizer.class.name", "access control is not built yet, and without it everybody would be let in",
+			"remove it if that is meant")
+	}
+	return nil
+}
+
+// buildLogDirs: log.dirs, or log.dir, or logs/ in the data directory.
+func (c *Config) buildLogDirs() error {
+	key := "log.dirs"
+	if !c.isSet("log.dirs") && c.isSet("log.dir") {
+		key = "log.dir"
+	}
+	if !c.isSet(key) {
+		c.LogDirs = []string{filepath.Join(c.DataDir, "logs")}
+		c.setDerived("log.dirs", c.LogDirs[0])
+		return nil
+	}
+	text, _ := c.text(key)
+	dirs := parseList(strings.TrimSpace(text))
+	for i, d := range dirs {
+		if d == "" {
+			return c.errorAt(key, "an empty directory name", "write directories separated by commas")
+		}
+		dirs[i] = filepath.Clean(d)
+	}
+	if len(dirs) == 0 {
+		return c.errorAt(key, "no directory", "name at least one, or remove the line for "+filepath.Join(c.DataDir, "logs"))
+	}
+	if slices.Sort(dirs); len(slices.Compact(slices.Clone(dirs))) != len(dirs) {
+		return c.errorAt(key, "a directory stands twice", "name each once")
+	}
+	c.LogDirs = parseList(strings.TrimSpace(text))
+	return nil
+}
+
+func (c *Config) setDerived(key, value string) {
+	if c.derived == nil {
+		c.derived = make(map[string]string)
+	}
+	c.derived[key] = value
+}
+
+// buildOverrides reads max.connections.per.ip.overrides: address:count pairs; an IPv6 address has colons of its own.
+func (c *Config) buildOverrides() error {
+	text, _ := c.text("max.connections.per.ip.overrides")
+	for _, pair := range parseList(strings.TrimSpace(text)) {
+		at := strings.LastIndexByte(pair, ':')
+		n, err := strconv.ParseUint(pair[at+1:], 10, 31)
+		if at < 1 || err != nil {
+			return c.errorAt("max.connections.per.ip.overrides", printable(pair)+" is not address:count", "write pairs like 10.0.0.7:100 separated by commas")
+		}
+		if c.ConnectionsPerIPOverrides == nil {
+			c.ConnectionsPerIPOverrides = make(map[string]int)
+		}
+		c.ConnectionsPerIPOverrides[strings.Trim(pair[:at], "[]")] = int(n)
+	}
+	return nil
+}
+
+// checkBounds looks at what no single value can tell.
+func (c *Config) checkBounds() error {
+	for _, key := range []string{"log.retention.ms", "log.retention.minutes", "log.retention.hours"} {
+		if n, ok := c.number(key); ok && n == 0 {
+			return c.errorAt(key, key+" must be unlimited (-1) or, greater than or equal to 1", "write -1 to keep records for ever")
+		}
+	}
+	for _, key := range []string{"log.roll.ms", "log.roll.jitter.ms", "log.flush.interval.ms"} {
+		least := int64(1)
+		if key != "log.roll.ms" {
+			least = 0
+		}
+		if n, ok := c.number(key); ok && n < least {
+			return c.errorAt(key, fmt.Sprintf("Value must be at least %d", least), "")
+		}
+	}
+	switch {
+	case c.RequestMemoryBytes < int64(c.RequestBytesMax):
+		return c.errorAt("ringmill.request.memory.bytes", fmt.Sprintf("a request may have socket.request.max.bytes=%d bytes, which would never fit", c.RequestBytesMax),
+			"raise it, or lower socket.request.max.bytes")
+	case c.GroupSessionTimeoutMinMS > c.GroupSessionTimeoutMaxMS:
+		return c.errorAt("group.min.session.timeout.ms", fmt.Sprintf("more than group.max.session.timeout.ms=%d", c.GroupSessionTimeoutMaxMS), "lower it")
+	case c.DefaultReplicationFactor < 1:
+		return c.errorAt("default.replication.factor", "Value must be at least 1", "")
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package config
+
+import (
+	"runtime"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// Config is a checked configuration. It is immutable: what alters a running node (WithDynamic) makes a new one.
+// Each field tagged with a property is that property's value; units are in the fields' names.
+type Config struct {
+	// Identity.
+	NodeID     wire.NodeID `property:"node.id"`
+	BrokerRack string      `property:"broker.rack"` // "" if unset
+
+	// Network. Controller listeners are in neither list. A port of 0 is still 0 here: the node puts in what it was given.
+	Listeners                 []Listener
+	AdvertisedListeners       []Listener // one for each of Listeners, in their order
+	ListenBacklog             int        `property:"socket.listen.backlog.size"`
+	RequestBytesMax           int        `property:"socket.request.max.bytes"`
+	RequestMemoryBytes        int64      `property:"ringmill.request.memory.bytes"`
+	ConnectionsMax            int        `property:"max.connections"`
+	ConnectionsPerIPMax       int        `property:"max.connections.per.ip"`
+	ConnectionsPerIPOverrides map[string]int
+	ConnectionIdleMS          int64  `property:"connections.max.idle.ms"` // negative: never closed
+	FetchBytesMax             int    `property:"fetch.max.bytes"`
+	FetchSessionSlots         int    `property:"max.incremental.fetch.session.cache.slots"`
+	DescribePartitionsMax     int    `property:"max.request.partition.size.limit"`
+	HTTPListen                string `property:"ringmill.http.listen"` // "" for none
+
+	// Loops.
+	Loops      int    `property:"ringmill.loops"` // at least 1: the 0 of "as many as cores" is resolved
+	Engine     string `property:"ringmill.engine"`
+	AppendPath string `property:"ringmill.append.path"`
+	Validation string `property:"ringmill.validation"`
+
+	// Files.
+	DataDir                         string   `property:"ringmill.data.dir"`
+	LogDirs                         []string // at least one
+	JournalBytes                    int64    `property:"ringmill.journal.bytes"` // of each loop
+	RetentionCheckIntervalMS        int64    `property:"log.retention.check.interval.ms"`
+	InitialTaskDelayMS              int64    `property:"log.initial.task.delay.ms"`
+	OffsetCheckpointIntervalMS      int64    `property:"log.flush.offset.checkpoint.interval.ms"`
+	StartOffsetCheckpointIntervalMS int64    `property:"log.flush.start.offset.checkpoint.interval.ms"`
+	RecoveryThreads                 int      `property:"num.recovery.threads.per.data.dir"` // for each log directory
+
+	// Topics. What a topic can override is in TopicConfig.
+	AutoCreateTopics         bool  `property:"auto.create.topics.enable"`
+	DeleteTopics             bool  `property:"delete.topic.enable"`
+	NumPartitions            int32 `property:"num.partitions"`
+	DefaultReplicationFactor int16 `property:"default.replication.factor"`
+
+	// Producers.
+	ProducerIDExpirationMS      int64 `property:"producer.id.expiration.ms"`
+	ProducerIDExpirationCheckMS int64 `property:"producer.id.expiration.check.interval.ms"`
+	TransactionTimeoutMaxMS     int64 `property:"transaction.max.timeout.ms"`
+
+	// Groups.
+	GroupInitialRebalanceDelayMS  int64 `property:"group.initial.rebalance.delay.ms"`
+	GroupSessionTimeoutMinMS      int64 `property:"group.min.session.timeout.ms"`
+	GroupSessionTimeoutMaxMS      int64 `property:"group.max.session.timeout.ms"`
+	GroupSizeMax                  int   `property:"group.max.size"`
+	OffsetMetadataBytesMax        int   `property:"offset.metadata.max.bytes"`
+	OffsetsRetentionMinutes       int64 `property:"offsets.retention.minutes"`
+	OffsetsRetentionCheckMS       int64 `property:"offsets.retention.check.interval.ms"`
+	OffsetsTopicPartitions        int32 `property:"offsets.topic.num.partitions"`
+	OffsetsTopicReplicationFactor int16 `property:"offsets.topic.replication.factor"`
+	OffsetsTopicSegmentBytes      int64 `property:"offsets.topic.segment.bytes"`
+	OffsetsCommitTimeoutMS        int64 `property:"offsets.commit.timeout.ms"`
+
+	static           map[string]setting // what file, environment and flags set, by property
+	node, cluster    map[string]string  // dynamic values for this node, and for all nodes
+	derived          map[string]string  // defaults that depend on other properties
+	skippedListeners []string           // names of controller listeners
+}
+
+// build fills the fields from the layers. Every single value was checked before.
+func (c *Config) build() error {
+	fill(c, c.text)
+	if c.Loops == 0 {
+		c.Loops = runtime.GOMAXPROCS(0)
+	}
+	for _, step := range []func() error{
+		c.checkIdentity, c.checkSecurity, c.buildLogDirs, c.buildListeners, c.buildOverrides, c.checkBounds,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FlushPolicy is the node's ringmill.flush.policy; a topic may have its own.
+func (c *Config) FlushPolicy() FlushPolicy {
+	text, _ := c.text("ringmill.flush.policy")
+	return FlushPolicy(text)
+}
+
+// MinInSyncReplicas is the node's min.insync.replicas; a topic may have its own.
+func (c *Config) MinInSyncReplicas() int {
+	text, _ := c.text("min.insync.replicas")
+	v, _ := parseValue(Int, text)
+	return int(v.(int64))
+}
+
+// WithDynamic returns the configuration with the dynamic values of this node and of the whole cluster laid over the
+// static ones (KIP-226); both replace what was dynamic before. The error is a *TopicError.
+func (c *Config) WithDynamic(node, cluster map[string]string) (*Config, error) {
+	if err := ValidateDynamic(cluster, false); err != nil {
+		return nil, err
+	}
+	if err := ValidateDynamic(node, true); err != nil {
+		return nil, err
+	}
+	next := &Config{static: c.static, node: node, cluster: cluster}
+	if err := next.build(); err != nil {
+		return nil, asTopicError(err)
+	}
+	return next, nil
+}

@@ -1,0 +1,122 @@
+package config
+
+import (
+	"maps"
+	"slices"
+)
+
+// Entry is one property as DescribeConfigs answers it (versions 1 to 4).
+type Entry struct {
+	Name      string
+	Value     *string // nil for null, and for what is sensitive
+	Source    ConfigSource
+	Synonyms  []Synonym // strongest first; the first is in force
+	Type      Type
+	Doc       string
+	ReadOnly  bool
+	Sensitive bool
+}
+
+// Synonym is a value that a weaker layer, or another property that stands for this one, has.
+type Synonym struct {
+	Name   string
+	Value  *string
+	Source ConfigSource
+}
+
+// DescribeTopic lists a topic's properties in the order of their names, given those set on it.
+func (c *Config) DescribeTopic(overrides map[string]string) []Entry {
+	var entries []Entry
+	for i := range table {
+		if p := &table[i]; p.Scope != BrokerScope && !p.Internal {
+			entries = append(entries, c.topicEntry(p, overrides))
+		}
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return compareNames(a.Name, b.Name) })
+	return entries
+}
+
+func (c *Config) topicEntry(p *Property, overrides map[string]string) Entry {
+	var synonyms []Synonym
+	if v, ok := overrides[p.Name]; ok {
+		synonyms = append(synonyms, p.synonymAt(DynamicTopicConfig, v))
+	}
+	broker := p.BrokerSynonym
+	if p.Scope == BothScopes {
+		broker = p.Name
+	}
+	if broker != "" {
+		synonyms = append(synonyms, c.synonyms(broker)...)
+	}
+	text, ok := c.topicText(overrides, p.Name)
+	return p.entry(text, ok, synonyms)
+}
+
+// DescribeBroker lists this node's properties in the order of their names.
+func (c *Config) DescribeBroker() []Entry {
+	var entries []Entry
+	for i := range table {
+		if p := &table[i]; p.Scope != TopicScope && !p.Internal {
+			text, ok := c.text(p.Name)
+			e := p.entry(text, ok, c.synonyms(p.Name))
+			e.ReadOnly = p.Update == ReadOnly
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// DescribeCluster lists what is set dynamically for all nodes: the answer for a broker with an empty name.
+func (c *Config) DescribeCluster() []Entry {
+	var entries []Entry
+	for _, name := range slices.Sorted(maps.Keys(c.cluster)) {
+		p, known := brokerTable[name]
+		if !known {
+			p = &Property{Name: name, Type: Password} // a plug-in's: who knows what it holds
+		}
+		entries = append(entries, p.entry(c.cluster[name], true, []Synonym{p.synonymAt(DynamicDefaultBrokerConfig, c.cluster[name])}))
+	}
+	return entries
+}
+
+func (p *Property) entry(text string, ok bool, synonyms []Synonym) Entry {
+	e := Entry{Name: p.Name, Source: DefaultConfig, Synonyms: synonyms, Type: p.Type, Doc: p.Documentation(), Sensitive: p.Type == Password}
+	if ok {
+		e.Value = p.shownValue(text)
+	}
+	if len(synonyms) > 0 {
+		e.Source = synonyms[0].Source
+	}
+	return e
+}
+
+func (p *Property) synonymAt(source ConfigSource, text string) Synonym {
+	return Synonym{Name: p.Name, Value: p.shownValue(text), Source: source}
+}
+
+// shownValue is the canonical text, or nil for a secret.
+func (p *Property) shownValue(text string) *string {
+	if p.Type == Password {
+		return nil
+	}
+	v := canonical(p.Type, text)
+	return &v
+}
+
+// synonyms lists a broker property's values over the layers: in each, the property's own and then those of what can stand
+// for it; of the defaults only its own, as Kafka does.
+func (c *Config) synonyms(name string) []Synonym {
+	var found []Synonym
+	for _, layer := range layers {
+		names := alternativesOf(name)
+		if layer == DefaultConfig {
+			names = []string{name}
+		}
+		for _, n := range names {
+			if v, ok := c.at(layer, n); ok {
+				found = append(found, brokerTable[n].synonymAt(layer, v))
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,54 @@
+package config
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// ValidateDynamic says whether the properties may be set on a running node (perNode) or on all nodes, in the words of
+// Apache Kafka's refusal (INVALID_REQUEST). A name that is not in the table is let through, as there: it may be a
+// plug-in's, and has no effect. The error is a *TopicError.
+func ValidateDynamic(values map[string]string, perNode bool) error {
+	keys := slices.Sorted(maps.Keys(values))
+	if refused := namesWith(keys, ReadOnly); len(refused) > 0 {
+		return refusal("Cannot update these configs dynamically: ", refused)
+	}
+	if refused := namesWith(keys, PerBroker); !perNode && len(refused) > 0 {
+		return refusal("Cannot update these configs at default cluster level, broker id must be specified: ", refused)
+	}
+	for _, key := range keys {
+		p, known := brokerTable[key]
+		if !known {
+			continue
+		}
+		if problem, offending := p.problemWith(values[key]); problem != "" {
+			return &TopicError{Key: key, Value: offending, Problem: problem}
+		}
+	}
+	return nil
+}
+
+func namesWith(keys []string, u Update) []string {
+	var found []string
+	for _, key := range keys {
+		if p, known := brokerTable[key]; known && p.Update == u {
+			found = append(found, key)
+		}
+	}
+	return found
+}
+
+func refusal(words string, keys []string) error {
+	return &TopicError{Key: keys[0], Problem: words, message: words + "Set(" + strings.Join(keys, ", ") + ")"}
+}
+
+// asTopicError turns what Config.build found into the error that goes over the wire.
+func asTopicError(err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return &TopicError{Key: e.Key, Value: e.Value, Problem: e.Problem, message: "requirement failed: " + e.Problem}
+}

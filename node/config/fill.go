@@ -1,0 +1,61 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// fill sets each field of *dst that is tagged with a property from its text; a null leaves the zero value.
+// The texts have been checked: one that cannot be read is a bug.
+func fill(dst any, text func(name string) (string, bool)) {
+	v := reflect.ValueOf(dst).Elem()
+	for i := range v.NumField() {
+		name, tagged := v.Type().Field(i).Tag.Lookup("property")
+		if !tagged {
+			continue
+		}
+		if s, ok := text(name); ok {
+			set(v.Field(i), name, s)
+		}
+	}
+}
+
+func set(field reflect.Value, name, text string) {
+	p, ok := brokerTable[name]
+	if !ok {
+		p, ok = topicTable[name]
+	}
+	if !ok {
+		panic("BUG: no property " + name)
+	}
+	value, problem := parseValue(p.Type, text)
+	if problem != "" {
+		panic(fmt.Sprintf("BUG: unchecked value %s=%q: %s", name, text, problem))
+	}
+	switch value := value.(type) {
+	case bool:
+		field.SetBool(value)
+	case int64:
+		if field.OverflowInt(value) {
+			panic(fmt.Sprintf("BUG: %s=%d does not fit its field", name, value))
+		}
+		field.SetInt(value)
+	case float64:
+		field.SetFloat(value)
+	case string:
+		field.SetString(value)
+	case []string:
+		field.Set(reflect.ValueOf(value))
+	}
+}
+
+// propertiesOf lists the properties that a struct's fields are tagged with.
+func propertiesOf(t reflect.Type) []string {
+	var names []string
+	for i := range t.NumField() {
+		if name, ok := t.Field(i).Tag.Lookup("property"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,37 @@
+package config
+
+// producerProperties bound what is remembered of idempotent producers.
+var producerProperties = []Property{
+	effective("producer.id.expiration.ms", Int, "86400000", atLeast(1), ClusterWide,
+		"How long the sequence numbers of a silent idempotent producer are remembered."),
+	internal(effective("producer.id.expiration.check.interval.ms", Int, "600000", atLeast(1), ReadOnly,
+		"How often expired producers are forgotten.")),
+	effective("transaction.max.timeout.ms", Int, "900000", atLeast(1), ReadOnly,
+		"The longest transaction timeout a producer may ask for in InitProducerId."),
+}
+
+// groupProperties rule consumer groups and their committed offsets.
+var groupProperties = []Property{
+	effective("group.initial.rebalance.delay.ms", Int, "3000", nil, ReadOnly,
+		"How long the first rebalance of an empty group waits for more members."),
+	effective("group.min.session.timeout.ms", Int, "6000", nil, ReadOnly,
+		"The shortest session timeout a group member may ask for."),
+	effective("group.max.session.timeout.ms", Int, "1800000", nil, ReadOnly,
+		"The longest session timeout a group member may ask for."),
+	effective("group.max.size", Int, maxInt, atLeast(1), ReadOnly,
+		"The most members of one group."),
+	effective("offset.metadata.max.bytes", Int, "4096", nil, ReadOnly,
+		"The longest metadata string stored with a committed offset."),
+	effective("offsets.retention.minutes", Int, "10080", atLeast(1), ReadOnly,
+		"How long the offsets of a group without members, or of a topic it no longer reads, are kept."),
+	effective("offsets.retention.check.interval.ms", Long, "600000", atLeast(1), ReadOnly,
+		"How often expired offsets are looked for."),
+	effective("offsets.topic.num.partitions", Int, "50", atLeast(1), ReadOnly,
+		"Partitions of __consumer_offsets. It cannot be changed once the topic exists."),
+	effective("offsets.topic.replication.factor", Short, "3", atLeast(1), ReadOnly,
+		"Replicas of __consumer_offsets. While there are fewer nodes, as many as there are."),
+	effective("offsets.topic.segment.bytes", Int, "104857600", atLeast(1), ReadOnly,
+		"Segment size of __consumer_offsets."),
+	effective("offsets.commit.timeout.ms", Int, "5000", atLeast(1), ReadOnly,
+		"How long an offset commit may wait for its records to be acknowledged."),
+}

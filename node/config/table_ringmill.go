@@ -1,0 +1,30 @@
+package config
+
+// ringmillProperties are the node's own: what Kafka has no name for.
+var ringmillProperties = []Property{
+	effective("ringmill.data.dir", String, "./data", nonEmpty(), ReadOnly,
+		"Directory of the node's data: logs/ (unless log.dirs says otherwise) and state/."),
+	effective("ringmill.http.listen", String, "127.0.0.1:9644", nil, ReadOnly,
+		"Where /metrics, /livez, /readyz and the status page are served, as host:port. Empty: nowhere."),
+	effective("ringmill.loops", Int, "0", between(0, 1024), ReadOnly,
+		"How many event loops serve connections and partitions. 0: one for each core the process may use."),
+	effective("ringmill.engine", String, "auto", oneOf("auto", "uring", "epoll"), ReadOnly,
+		"How a loop waits and does its I/O. auto probes the kernel at start and takes io_uring where it is allowed."),
+	inBoth(effective("ringmill.flush.policy", String, "commit", oneOf("commit", "interval", "cache"), ClusterWide,
+		"When a write with acks=all is acknowledged. commit: when it is on disk. interval: when it is in memory, and the log is synced after flush.messages or flush.ms. cache: when it is in memory, as Apache Kafka does.")),
+	effective("ringmill.journal.bytes", Long, "67108864", between(1<<20, 1<<40), ReadOnly,
+		"Size of each loop's journal, which is written and recycled under ringmill.flush.policy=commit."),
+	effective("ringmill.request.memory.bytes", Long, "268435456", atLeast(1<<20), ReadOnly,
+		"Bytes of requests that may be in memory at once on the whole node. What comes beyond waits in the sockets. It must hold at least one request of socket.request.max.bytes."),
+	effective("ringmill.append.path", String, "auto", oneOf("auto", "inline", "ring"), ReadOnly,
+		"How segment files are written: by the loop itself (inline), by the ring (ring), or by what a probe of each log directory at start recommends (auto)."),
+	effective("ringmill.validation", String, "standard", oneOf("standard", "strict"), ReadOnly,
+		"How produced batches are checked. standard: header, checksum, counts and sequence. strict: every record is decoded too."),
+	idle(reasonReplication, property("ringmill.gossip.listen", String, "", nil, ReadOnly)),
+	idle(reasonReplication, property("ringmill.bootstrap.expect", Int, "1", between(1, 1024), ReadOnly)),
+}
+
+func inBoth(p Property) Property {
+	p.Scope = BothScopes
+	return p
+}
