@@ -1,6 +1,9 @@
 package wire
 
-import "encoding/base64"
+import (
+	"encoding/base64"
+	"fmt"
+)
 
 // The scalars of the protocol. Each is a type of its own so that an Offset cannot be passed where a Position is due.
 type (
@@ -55,6 +58,19 @@ func ParseTopicID(s string) (id TopicID, ok bool) {
 	}
 	copy(id[:], b)
 	return id, true
+}
+
+// MarshalText is String, for JSON.
+func (id TopicID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText is ParseTopicID, for JSON.
+func (id *TopicID) UnmarshalText(text []byte) error {
+	parsed, ok := ParseTopicID(string(text))
+	if !ok {
+		return fmt.Errorf("wire: %q is not a topic id", text)
+	}
+	*id = parsed
+	return nil
 }
 
 // TopicPartition names one partition.

@@ -1,0 +1,60 @@
+package image
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// compactMin is the size below which a log is never rewritten: replaying 64 KiB takes about a millisecond.
+const compactMin = 64 << 10
+
+// worthCompacting says whether a log of size bytes is to be rewritten as live bytes.
+func worthCompacting(size, live int64) bool { return size > compactMin && size > 2*live }
+
+// liveBatchRecords is how many records a batch of a compacted log has at most.
+const liveBatchRecords = 1000
+
+// appendLive appends a log that leads to m: as few records as possible, in batches that end at m's version. There is room
+// for them below it, because each stands for at least one record that was applied.
+func appendLive(dst []byte, m *Image) []byte {
+	records := liveRecords(m)
+	offset := wire.Offset(m.version) - wire.Offset(len(records))
+	for chunk := range slices.Chunk(records, liveBatchRecords) {
+		dst = appendBatch(dst, offset, chunk)
+		offset += wire.Offset(len(chunk))
+	}
+	return dst
+}
+
+// liveRecords gives the shortest change that leads from nothing to m, always in the same order.
+func liveRecords(m *Image) (records []Record) {
+	if m.cluster != (ClusterRecord{}) {
+		records = append(records, m.cluster)
+	}
+	if m.nextProducerID > 0 {
+		records = append(records, ProducerIDsRecord{Next: m.nextProducerID})
+	}
+	for t := range m.Topics() {
+		records = append(records, TopicRecord{Name: t.Name, ID: t.ID, Partitions: t.Partitions})
+		records = appendConfigs(records, Resource{TopicResource, t.Name}, t.Configs)
+	}
+	for _, r := range slices.SortedFunc(m.Resources(), compareResources) {
+		records = appendConfigs(records, r, m.configs[r])
+	}
+	return records
+}
+
+func appendConfigs(records []Record, r Resource, entries map[string]string) []Record {
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		value := entries[key]
+		records = append(records, ConfigRecord{Resource: r, Key: key, Value: &value})
+	}
+	return records
+}
+
+func compareResources(a, b Resource) int {
+	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name))
+}

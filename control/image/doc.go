@@ -1,0 +1,30 @@
+// Package image keeps what a node knows of topics, partitions, configurations and the cluster: an immutable Image that
+// anybody may read without a lock, the records that change it, and the Store that makes records durable.
+//
+// It is not a quorum and elects nobody: where records come from (an administrator's request, a raft log) is its caller's
+// business. It knows no clock and makes no random number; topic ids are given to it.
+//
+// The life of a change:
+//
+//	CreateTopics ── records ──▶ Store.Apply ── one RecordBatch, fsync ──▶ new Image ──▶ published by the caller
+//	                                │ refused: nothing was written            │
+//	                                ▼                                         ▼
+//	                           *RecordError                    old Images stay valid for whoever holds them
+//
+// An Image shares all that did not change with the one before it: adding a topic to 10,000 copies two hash shards, one chunk
+// of the sorted order and the spines over them, some kilobytes (shards.go, ordered.go).
+//
+// A Store belongs to one goroutine at a time. An Image, and every *Topic and map that it gives, is read-only and may be
+// shared freely.
+//
+// Invariants:
+//
+//	I1 one identity     a name has one id and an id one name, for as long as the topic exists
+//	I2 three views      ByName, ByID and Topics hold the same *Topic
+//	I3 growth           a topic's partition count never falls
+//	I4 replay           replaying a log's records gives an Image equal to the one that Apply returned
+//	I5 one step         the records of one Apply are one batch: after a crash all of them are there, or none
+//	I6 version          Version is the log's next offset, and never falls, compaction and restart included
+//
+// FORMAT.md describes the file.
+package image

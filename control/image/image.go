@@ -1,0 +1,104 @@
+package image
+
+import (
+	"iter"
+	"maps"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// Image is one moment of the metadata. It never changes; all methods may be called from anywhere at any time. The zero
+// value is the moment before the first record.
+type Image struct {
+	version uint64
+	cluster ClusterRecord
+
+	names  shards[string, *Topic]
+	ids    shards[wire.TopicID, *Topic]
+	folded shards[string, []string] // names that hold '.' or '_', by foldName
+	order  ordered
+
+	partitions     int64 // of all topics
+	configs        map[Resource]map[string]string
+	nextProducerID wire.ProducerID
+}
+
+// Version is the offset that the next record of the metadata log gets: it rises with every record.
+func (m *Image) Version() uint64 { return m.version }
+
+// ClusterID names the cluster; "" before the first ClusterRecord.
+func (m *Image) ClusterID() string { return m.cluster.ClusterID }
+
+// NodeID is the node that the log belongs to, as the ClusterRecord has it.
+func (m *Image) NodeID() wire.NodeID { return m.cluster.NodeID }
+
+// NextProducerID is the first producer id that was never handed out.
+func (m *Image) NextProducerID() wire.ProducerID { return m.nextProducerID }
+
+// ByName gives the topic of that name, nil if there is none.
+func (m *Image) ByName(name string) *Topic {
+	t, _ := m.names.get(nameShard(name), name)
+	return t
+}
+
+// ByNameBytes is ByName for a name in a request; it does not allocate.
+func (m *Image) ByNameBytes(name []byte) *Topic {
+	if m.names.spine == nil {
+		return nil
+	}
+	return m.names.spine[nameShard(name)][string(name)]
+}
+
+// ByID gives the topic of that id, nil if there is none.
+func (m *Image) ByID(id wire.TopicID) *Topic {
+	t, _ := m.ids.get(idShard(id), id)
+	return t
+}
+
+// idShard takes the last byte: ids are random.
+func idShard(id wire.TopicID) uint8 { return id[len(id)-1] }
+
+// Topics yields all topics in the order of their names.
+func (m *Image) Topics() iter.Seq[*Topic] { return m.order.from("") }
+
+// TopicsFrom yields the topics whose names are not below name, in order: where a cursor left off.
+func (m *Image) TopicsFrom(name string) iter.Seq[*Topic] { return m.order.from(name) }
+
+// TopicCount is the number of topics.
+func (m *Image) TopicCount() int { return m.names.count }
+
+// PartitionCount is the number of partitions of all topics.
+func (m *Image) PartitionCount() int64 { return m.partitions }
+
+// Configs gives the overrides of a resource, nil if it has none; read-only. A topic's are Topic.Configs, which this finds
+// too.
+func (m *Image) Configs(r Resource) map[string]string {
+	if r.Type == TopicResource {
+		if t := m.ByName(r.Name); t != nil {
+			return t.Configs
+		}
+		return nil
+	}
+	return m.configs[r]
+}
+
+// BrokerConfigs gives the dynamic configuration of one broker, "" for the default of the whole cluster; nil if there is
+// none; read-only.
+func (m *Image) BrokerConfigs(name string) map[string]string {
+	return m.configs[Resource{Type: BrokerResource, Name: name}]
+}
+
+// Resources yields the resources other than topics that have overrides, in no order.
+func (m *Image) Resources() iter.Seq[Resource] { return maps.Keys(m.configs) }
+
+// Colliding gives the name of a topic whose metrics would share a name with a topic called name: the two differ only in
+// '.' against '_'. "" if there is none. Kafka refuses to create such a topic.
+func (m *Image) Colliding(name string) string {
+	others, _ := m.folded.get(nameShard(foldName(name)), foldName(name))
+	for _, other := range others {
+		if other != name {
+			return other
+		}
+	}
+	return ""
+}

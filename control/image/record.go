@@ -1,0 +1,61 @@
+package image
+
+import "github.com/ringmill/ringmill/wire"
+
+// Record is one change of the metadata: TopicRecord, RemoveTopicRecord, PartitionsRecord, ConfigRecord, ProducerIDsRecord or
+// ClusterRecord.
+type Record interface{ kind() string }
+
+// TopicRecord creates a topic. Its name must be legal and free, its id new and not zero, its partitions at least one.
+type TopicRecord struct {
+	Name       string       `json:"name"`
+	ID         wire.TopicID `json:"topicId"`
+	Partitions int32        `json:"partitions"`
+}
+
+// RemoveTopicRecord removes a topic with its partitions and overrides.
+type RemoveTopicRecord struct {
+	ID wire.TopicID `json:"topicId"`
+}
+
+// PartitionsRecord sets a topic's partition count, which must not fall.
+type PartitionsRecord struct {
+	ID         wire.TopicID `json:"topicId"`
+	Partitions int32        `json:"partitions"`
+}
+
+// ConfigRecord sets one override of a resource, or removes it where Value is nil. Keys and values are not judged here, but
+// must be UTF-8.
+type ConfigRecord struct {
+	Resource Resource `json:"resource"`
+	Key      string   `json:"key"`
+	Value    *string  `json:"value"`
+}
+
+// ProducerIDsRecord says that all producer ids below Next may have been handed out. Next must not fall.
+type ProducerIDsRecord struct {
+	Next wire.ProducerID `json:"nextProducerId"`
+}
+
+// ClusterRecord gives the log its cluster and node. A log has one cluster for ever.
+type ClusterRecord struct {
+	ClusterID string      `json:"clusterId"`
+	NodeID    wire.NodeID `json:"nodeId"`
+}
+
+// The kinds as they stand in the file, in the form of Kafka's own metadata records.
+const (
+	kindTopic       = "TOPIC_RECORD"
+	kindRemoveTopic = "REMOVE_TOPIC_RECORD"
+	kindPartitions  = "PARTITIONS_RECORD"
+	kindConfig      = "CONFIG_RECORD"
+	kindProducerIDs = "PRODUCER_IDS_RECORD"
+	kindCluster     = "CLUSTER_RECORD"
+)
+
+func (TopicRecord) kind() string       { return kindTopic }
+func (RemoveTopicRecord) kind() string { return kindRemoveTopic }
+func (PartitionsRecord) kind() string  { return kindPartitions }
+func (ConfigRecord) kind() string      { return kindConfig }
+func (ProducerIDsRecord) kind() string { return kindProducerIDs }
+func (ClusterRecord) kind() string     { return kindCluster }

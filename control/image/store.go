@@ -1,0 +1,120 @@
+package image
+
+import (
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/ringmill/ringmill/segment"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// LogName is the metadata log below a node's state directory.
+const LogName = "metadata/00000000000000000000.log"
+
+// ErrStoreFailed means that an earlier write or fsync failed in a way that leaves the file unknown. Nothing is written any
+// more; opening the store anew tells what is there.
+var ErrStoreFailed = errors.New("image: the metadata log failed earlier")
+
+// Store owns the metadata log and the newest Image. It belongs to one goroutine at a time, and blocks.
+type Store struct {
+	fs     segment.FS
+	name   string // of the log file
+	file   segment.File
+	end    int64 // bytes of the file that are whole batches, all of them durable
+	image  *Image
+	report OpenReport
+	failed bool
+	batch  []byte // reused
+}
+
+// OpenReport says what OpenStore found.
+type OpenReport struct {
+	Records        int   // replayed
+	TruncatedBytes int64 // of a batch that a crash cut short
+	Compacted      bool
+	Bytes          int64 // of the file, as it is now
+}
+
+// OpenStore opens the metadata log below dir, a node's state directory, and replays it; directory and file are made if they
+// are not there. A batch at the end that a crash cut short is removed: nobody was told that it is durable. Anything else
+// that is wrong is a *CorruptionError and leaves the file as it is. A file that has grown beyond twice its live records is
+// rewritten (compact.go).
+func OpenStore(fs segment.FS, dir string) (*Store, error) {
+	s := &Store{fs: fs, name: path.Join(dir, LogName)}
+	data, err := s.readOrMake(path.Dir(s.name), dir)
+	if err != nil {
+		return nil, fmt.Errorf("image: open %s: %w", s.name, err)
+	}
+	whole, records, err := s.replay(data)
+	if err != nil {
+		return nil, err
+	}
+	s.end, s.report = whole, OpenReport{Records: records, TruncatedBytes: int64(len(data)) - whole}
+	if err := s.openFile(); err != nil {
+		return nil, fmt.Errorf("image: open %s: %w", s.name, err)
+	}
+	s.report.Bytes = s.end
+	return s, nil
+}
+
+// Image is the newest Image.
+func (s *Store) Image() *Image { return s.image }
+
+// Report says what OpenStore found.
+func (s *Store) Report() OpenReport { return s.report }
+
+// Apply makes records one durable batch and gives the Image that they lead to. A record that does not fit is a *RecordError
+// and nothing is written. If the write fails the file is as it was and Apply may be tried again (a full disk); after a
+// failed fsync the Store answers ErrStoreFailed for ever. No records: no write.
+func (s *Store) Apply(records ...Record) (*Image, error) {
+	if s.failed {
+		return nil, ErrStoreFailed
+	}
+	if len(records) == 0 {
+		return s.image, nil
+	}
+	next, err := s.image.With(records...)
+	if err != nil {
+		return nil, err
+	}
+	s.batch = appendBatch(s.batch[:0], wire.Offset(s.image.version), records)
+	if err := s.write(s.batch); err != nil {
+		return nil, fmt.Errorf("image: %s: append %d bytes at %d: %w", s.name, len(s.batch), s.end, err)
+	}
+	s.end += int64(len(s.batch))
+	s.image = next
+	return next, nil
+}
+
+// Close closes the file. Everything that Apply returned for is durable already.
+func (s *Store) Close() error {
+	s.failed = true
+	return s.file.Close()
+}
+
+// write appends p and makes it durable; on a failed write the file is cut back to what it was.
+func (s *Store) write(p []byte) error {
+	if _, err := s.file.WriteAt(p, s.end); err != nil {
+		if cut := s.file.Truncate(s.end); cut != nil {
+			s.failed = true
+			return errors.Join(err, cut)
+		}
+		return err
+	}
+	if err := s.file.Sync(); err != nil {
+		s.failed = true
+		return err
+	}
+	return nil
+}
+
+// appendBatch appends records as one batch. The log has no clock, so its timestamps are "none".
+func appendBatch(dst []byte, base wire.Offset, records []Record) []byte {
+	h := wire.BatchHeader{BaseOffset: base, BaseTimestamp: wire.NoTimestamp}
+	recs := make([]wire.Record, len(records))
+	for i, r := range records {
+		recs[i].Value = appendRecord(nil, r)
+	}
+	return wire.AppendRecordBatch(dst, h, recs)
+}
