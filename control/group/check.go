@@ -1,0 +1,3 @@
+package group
+
+func (c *Coordinator) check() {}

@@ -1,0 +1,40 @@
+package group
+
+// Config holds what the coordinator needs to know of the broker's properties. The names in the comments are Kafka's.
+type Config struct {
+	MinSessionTimeoutMS     int32 // group.min.session.timeout.ms
+	MaxSessionTimeoutMS     int32 // group.max.session.timeout.ms
+	InitialRebalanceDelayMS int32 // group.initial.rebalance.delay.ms
+	MaxSize                 int   // group.max.size: members of one group
+	NewMemberJoinTimeoutMS  int32 // how long a new member may wait for its first rebalance without a heartbeat: 5 minutes in Kafka, not a property
+
+	OffsetMetadataMaxBytes        int   // offset.metadata.max.bytes, in UTF-16 units as Kafka counts them
+	OffsetsRetentionMS            int64 // offsets.retention.minutes
+	OffsetsRetentionCheckInterval int64 // offsets.retention.check.interval.ms
+
+	// Bounds that Kafka has not, for one coordinator. What is over a bound is refused: a member with
+	// GROUP_MAX_SIZE_REACHED, a group that an OffsetCommit would make with POLICY_VIOLATION, a commit that would start
+	// one append too many with COORDINATOR_LOAD_IN_PROGRESS, which clients retry.
+	MaxGroups   int   // groups, simple ones included
+	MemoryBytes int64 // members' ids, metadata and assignments, pending ids, and committed offsets
+	MaxAppends  int   // appends under way
+}
+
+// DefaultConfig gives the defaults of Apache Kafka 4.1.1, and bounds that hold 100,000 consumers.
+func DefaultConfig() Config {
+	return Config{
+		MinSessionTimeoutMS:     6_000,
+		MaxSessionTimeoutMS:     1_800_000,
+		InitialRebalanceDelayMS: 3_000,
+		MaxSize:                 1<<31 - 1,
+		NewMemberJoinTimeoutMS:  300_000,
+
+		OffsetMetadataMaxBytes:        4_096,
+		OffsetsRetentionMS:            7 * 24 * 60 * 60 * 1000,
+		OffsetsRetentionCheckInterval: 600_000,
+
+		MaxGroups:   100_000,
+		MemoryBytes: 256 << 20,
+		MaxAppends:  100_000,
+	}
+}

@@ -1,0 +1,100 @@
+package group
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ringmill/ringmill/wire"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// classicType is how ListGroups names groups of this protocol (KIP-848).
+const classicType = "Classic"
+
+// describeGroups takes a DescribeGroups of version 0 to 6.
+func (c *Coordinator) describeGroups(h Handle, req *kmsg.DescribeGroupsRequest) {
+	resp := kmsg.NewPtrDescribeGroupsResponse()
+	resp.Version = req.Version
+	resp.Groups = make([]kmsg.DescribeGroupsResponseGroup, len(req.Groups))
+	for i, id := range req.Groups {
+		if g := c.groups[id]; g == nil || !g.durable {
+			resp.Groups[i] = describeUnknown(id, req.Version)
+		} else {
+			resp.Groups[i] = g.describe()
+		}
+	}
+	c.reply(h, resp)
+}
+
+// describeUnknown: a group that is not there is Dead, and from version 6 on an error too (KIP-1043).
+func describeUnknown(id string, version int16) kmsg.DescribeGroupsResponseGroup {
+	r := kmsg.NewDescribeGroupsResponseGroup()
+	r.Group, r.State = id, Dead.String()
+	if version >= 6 {
+		message := fmt.Sprintf("Group %s not found.", id)
+		r.ErrorCode, r.ErrorMessage = int16(wire.GroupIDNotFound), &message
+	}
+	return r
+}
+
+// describe tells of the group and its members. Their metadata is that of the chosen protocol, told while the group is
+// stable.
+func (g *group) describe() kmsg.DescribeGroupsResponseGroup {
+	r := kmsg.NewDescribeGroupsResponseGroup()
+	r.Group, r.State, r.ProtocolType = g.id, g.state.String(), g.protocolType
+	if g.state == Stable {
+		r.Protocol = *g.protocol
+	}
+	r.Members = make([]kmsg.DescribeGroupsResponseGroupMember, 0, len(g.members))
+	for m := g.first; m != nil; m = m.next {
+		d := kmsg.NewDescribeGroupsResponseGroupMember()
+		d.MemberID, d.InstanceID, d.ClientID, d.ClientHost = m.id, m.instanceID, m.client.ID, m.client.Host
+		d.MemberAssignment = m.assignment
+		if g.state == Stable {
+			d.ProtocolMetadata = m.metadata(r.Protocol)
+		}
+		r.Members = append(r.Members, d)
+	}
+	return r
+}
+
+// listGroups takes a ListGroups of version 0 to 5.
+func (c *Coordinator) listGroups(h Handle, req *kmsg.ListGroupsRequest) {
+	resp := kmsg.NewPtrListGroupsResponse()
+	resp.Version = req.Version
+	if listsClassic(req.TypesFilter) {
+		for _, id := range c.sortedGroupIDs() {
+			if g := c.groups[id]; g.durable && listsState(req.StatesFilter, g.state) {
+				resp.Groups = append(resp.Groups, g.listed())
+			}
+		}
+	}
+	c.reply(h, resp)
+}
+
+func (g *group) listed() kmsg.ListGroupsResponseGroup {
+	r := kmsg.NewListGroupsResponseGroup()
+	r.Group, r.ProtocolType, r.GroupState, r.GroupType = g.id, g.protocolType, g.state.String(), classicType
+	return r
+}
+
+// listsState: states are compared without case and blanks (KIP-518).
+func listsState(filter []string, s State) bool {
+	for _, name := range filter {
+		if strings.EqualFold(strings.TrimSpace(name), s.String()) {
+			return true
+		}
+	}
+	return len(filter) == 0
+}
+
+func listsClassic(filter []string) bool {
+	for _, name := range filter {
+		if strings.EqualFold(name, classicType) {
+			return true
+		}
+	}
+	return len(filter) == 0
+}
+
+func (c *Coordinator) sortedGroupIDs() []string { return sortedKeys(c.groups) }
