@@ -1,0 +1,246 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// FetchStatus says what a FetchPlan is good for.
+type FetchStatus uint8
+
+// The outcomes of PlanFetch.
+const (
+	FetchReady      FetchStatus = iota // the range holds batches to send
+	FetchEmpty                         // the log has from, but nothing below bound yet
+	FetchOutOfRange                    // from is below the log start offset or above the log end offset
+	FetchNeedIndex                     // the segment's index is not in memory: LoadIndex, IndexLoaded, plan again
+)
+
+var fetchStatuses = [...]string{"ready", "empty", "out of range", "need index"}
+
+// String names the status.
+func (s FetchStatus) String() string { return fetchStatuses[s] }
+
+// FetchPlan is the byte range of one segment that answers a fetch. Where a bound is not exact the batch that it stands for is
+// found by FindBatch: the start is FindBatch(r, From, Start, End), the end FindBatch(r, Bound, Start, End), or End itself where
+// that says ErrNoBatch. It is a value, and making it allocates nothing.
+type FetchPlan struct {
+	Segment    *Segment
+	Start      wire.Position // the batch that holds From begins here, or after it if not StartExact
+	End        wire.Position // exclusive; batches that reach Bound or more begin here, or before it if not EndExact
+	FirstSize  int32         // bytes of the batch at Start if that is known, else 0
+	StartExact bool
+	EndExact   bool
+	Status     FetchStatus
+	From       wire.Offset
+	Bound      wire.Offset // exclusive: the high watermark, the last stable offset or the log end offset
+
+	indexEntries int32 // what LoadIndex reads
+}
+
+// PlanFetch says where the batches from the one that holds from up to, not including, the one that holds bound lie, as far as
+// one segment has them. Near the end of the log the answer is exact; elsewhere the sparse index gives it.
+func (l *Log) PlanFetch(from, bound wire.Offset) FetchPlan {
+	p := FetchPlan{From: from, Bound: min(bound, l.LogEndOffset())}
+	switch {
+	case from < l.start || from > l.LogEndOffset():
+		p.Status = FetchOutOfRange
+		return p
+	case from >= p.Bound:
+		p.Status = FetchEmpty
+		return p
+	}
+	if b, covered := l.recent.find(from); covered {
+		l.planRecent(&p, b)
+	} else {
+		l.planIndexed(&p)
+	}
+	if p.Status == FetchReady && p.StartExact && p.EndExact && p.Start >= p.End {
+		p.Status = FetchEmpty // bound lies in the batch that holds from
+	}
+	return p
+}
+
+// planRecent plans from b, the batch that holds p.From or the first after it.
+func (l *Log) planRecent(p *FetchPlan, b *recentBatch) {
+	s := l.segments[l.segmentAt(b.last)]
+	p.Segment = s
+	p.Start, p.StartExact, p.FirstSize = wire.Position(b.position), true, b.length
+	p.End, p.EndExact = s.size, true
+	if p.Bound >= s.nextOffset {
+		return
+	}
+	if e, _ := l.recent.find(p.Bound); e != nil && e.last < s.nextOffset {
+		p.End = wire.Position(e.position)
+	}
+}
+
+// planIndexed plans by the offset index of the segment that holds p.From.
+func (l *Log) planIndexed(p *FetchPlan) {
+	s := l.segments[l.segmentAt(p.From)]
+	p.Segment = s
+	if p.From <= s.baseOffset {
+		p.StartExact = true // the first batch
+	} else if !p.startByIndex(s) {
+		return
+	}
+	p.End, p.EndExact = s.size, true
+	if p.Bound >= s.nextOffset {
+		return
+	}
+	if e, covered := l.recent.find(p.Bound); covered {
+		if e != nil && e.last < s.nextOffset {
+			p.End = wire.Position(e.position)
+		}
+		return
+	}
+	p.endByIndex(s)
+}
+
+func (p *FetchPlan) startByIndex(s *Segment) bool {
+	e, ok := s.index.lookup(p.From)
+	if !ok {
+		p.needIndex(s)
+		return false
+	}
+	p.Start, p.StartExact = e.Position, e.Offset == p.From
+	return true
+}
+
+func (p *FetchPlan) endByIndex(s *Segment) {
+	e, found, ok := s.index.lookupAfter(p.Bound)
+	p.EndExact = false
+	switch {
+	case !ok:
+		p.needIndex(s)
+	case found:
+		p.End = e.Position
+	}
+}
+
+func (p *FetchPlan) needIndex(s *Segment) {
+	p.Status = FetchNeedIndex
+	p.indexEntries = s.index.flushed
+}
+
+// LoadedIndex is what FetchPlan.LoadIndex has read for IndexLoaded.
+type LoadedIndex struct {
+	segment *Segment
+	entries []byte
+}
+
+// Size is the bytes of memory that the index takes.
+func (x LoadedIndex) Size() int { return len(x.entries) }
+
+// LoadIndex reads what a plan with FetchNeedIndex lacks. It blocks, and touches nothing of the Log. Errors: the file system's,
+// or ErrIndex if the file is not what it was when the log was opened.
+func (p FetchPlan) LoadIndex(fsys FS) (LoadedIndex, error) {
+	name := p.Segment.indexName()
+	f, err := fsys.OpenFile(name, ReadOnly, 0)
+	if err != nil {
+		return LoadedIndex{}, fmt.Errorf("segment: open index %s: %w", name, err)
+	}
+	defer f.Close()
+	x := LoadedIndex{segment: p.Segment, entries: make([]byte, int(p.indexEntries)*offsetEntrySize)}
+	if n, err := f.ReadAt(x.entries, 0); n < len(x.entries) {
+		return LoadedIndex{}, fmt.Errorf("%w: %s: %d of %d bytes: %w", ErrIndex, name, n, len(x.entries), err)
+	}
+	if sound := soundOffsetEntries(p.Segment.baseOffset, x.entries, 1<<31); len(sound) < len(x.entries) {
+		return LoadedIndex{}, fmt.Errorf("%w: %s: entry %d does not increase", ErrIndex, name, len(sound)/offsetEntrySize)
+	}
+	return x, nil
+}
+
+// IndexLoaded puts a loaded index in place; ReleaseMemory or ReleaseIndex takes it away again. It is ignored if the segment is
+// gone or memory was released in between: planning again shows.
+func (l *Log) IndexLoaded(x LoadedIndex) {
+	if s := x.segment; s != nil && l.segments[l.segmentAt(s.baseOffset)] == s {
+		s.index.load(x.entries)
+	}
+}
+
+// ReleaseIndex drops the index entries of s that are in its file too, and says how many bytes that were.
+func (l *Log) ReleaseIndex(s *Segment) int { return s.index.release() }
+
+// IndexMemory is the bytes that the indexes of all segments take in memory.
+func (l *Log) IndexMemory() int {
+	n := 0
+	for _, s := range l.segments {
+		n += len(s.index.entries) + len(s.timeIndex.tail)
+	}
+	return n
+}
+
+// ReleaseBelow says that the high watermark has passed off: the exact positions of batches below it need not be kept beyond
+// the newest 128.
+func (l *Log) ReleaseBelow(off wire.Offset) { l.recent.release(off) }
+
+// findChunk is what FindBatch reads at a time: three headers fit, most hops between small batches stay within it, and it is
+// small enough for the stack.
+const findChunk = 256
+
+// FindBatch walks the batches of a .log from start, the beginning of one, to end and gives position and size in bytes of the
+// first whose last offset is at least target: the one that holds it, or the first after it. It reads headers only.
+//
+// Errors: ErrNoBatch if there is none; ErrWouldBlock as r gives it; *CorruptionError, without the directory, for bytes that are
+// no header; r's others wrapped.
+func FindBatch(r io.ReaderAt, target wire.Offset, start, end wire.Position) (pos wire.Position, size int32, err error) {
+	var chunk [findChunk]byte
+	var have []byte // of the file, from at on
+	at := start
+	for pos = start; pos < end; {
+		if gap := int(pos - at); gap+wire.RecordBatchOverhead <= len(have) {
+			have, at = have[gap:], pos
+		} else if have, err = readHeaders(r, chunk[:], pos, end); err != nil {
+			return 0, 0, err
+		} else {
+			at = pos
+		}
+		b := wire.RecordBatch(have[:wire.RecordBatchOverhead])
+		length := wire.Position(b.Length())
+		if reason := headerFault(b, end-pos); reason != "" {
+			return 0, 0, &CorruptionError{Position: pos, End: end, Offset: target, Reason: reason}
+		}
+		if b.LastOffset() >= target {
+			return pos, int32(length), nil
+		}
+		pos += length
+	}
+	return 0, 0, ErrNoBatch
+}
+
+// readHeaders reads into chunk from pos up to end, one header at least.
+func readHeaders(r io.ReaderAt, chunk []byte, pos, end wire.Position) ([]byte, error) {
+	want := chunk[:min(len(chunk), int(end-pos))]
+	n, err := r.ReadAt(want, int64(pos))
+	if n >= wire.RecordBatchOverhead {
+		return want[:n], nil
+	}
+	switch {
+	case err == nil || errors.Is(err, io.EOF):
+		return nil, &CorruptionError{Position: pos, End: end, Reason: "a batch header ends early", Err: io.ErrUnexpectedEOF}
+	case errors.Is(err, ErrWouldBlock):
+		return nil, err
+	default:
+		return nil, fmt.Errorf("segment: read %d bytes at %d: %w", len(want), pos, err)
+	}
+}
+
+// headerFault says what is wrong with a batch header that has room bytes to the end of its file; "" if nothing is.
+func headerFault(b wire.RecordBatch, room wire.Position) string {
+	length := b.Length()
+	switch {
+	case b.Magic() != 2:
+		return fmt.Sprintf("magic is %d", b.Magic())
+	case length < wire.RecordBatchOverhead:
+		return fmt.Sprintf("a batch of %d bytes", length)
+	case wire.Position(length) > room:
+		return fmt.Sprintf("a batch of %d bytes in %d", length, room)
+	case b.BaseOffset() < 0 || b.LastOffsetDelta() < 0:
+		return fmt.Sprintf("offset %d, last offset delta %d", b.BaseOffset(), b.LastOffsetDelta())
+	}
+	return ""
+}

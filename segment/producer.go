@@ -1,0 +1,303 @@
+package segment
+
+import (
+	"math"
+	"slices"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// producerWindow is how many batches of a producer are remembered to answer its retries: as many as a client may have in
+// flight (Kafka's ProducerStateEntry.NUM_BATCHES_TO_RETAIN, max.in.flight.requests.per.connection of an idempotent producer).
+const producerWindow = 5
+
+// noProducerEpoch is the epoch of a producer of which the log knows nothing.
+const noProducerEpoch wire.ProducerEpoch = -1
+
+// ProducerStateTable knows, for each producer id that wrote to the log, its epoch and its newest batches.
+type ProducerStateTable struct {
+	producers map[wire.ProducerID]*producerState // nil until the first
+	open      int                                // producers with a transaction open
+}
+
+// producerBatch is one batch in a producer's window.
+type producerBatch struct {
+	lastOffset   wire.Offset
+	timestamp    wire.Timestamp // greatest of the batch, or its append time
+	lastSequence wire.Sequence
+	offsetDelta  int32 // last offset minus first
+}
+
+func (b *producerBatch) firstSequence() wire.Sequence {
+	if first := b.lastSequence - wire.Sequence(b.offsetDelta); first >= 0 {
+		return first
+	}
+	return b.lastSequence - wire.Sequence(b.offsetDelta) + math.MaxInt32 + 1
+}
+
+func (b *producerBatch) firstOffset() wire.Offset { return b.lastOffset - wire.Offset(b.offsetDelta) }
+
+// producerState is a producer's entry. It is a plain value, so that undo can keep a copy.
+type producerState struct {
+	batches          [producerWindow]producerBatch // oldest first
+	lastTimestamp    wire.Timestamp
+	txnFirstOffset   wire.Offset // first offset of its open transaction; NoOffset if none is open
+	coordinatorEpoch int32       // of the last transaction marker; -1: none
+	epoch            wire.ProducerEpoch
+	count            uint8 // batches in use
+}
+
+func newProducerState() producerState {
+	return producerState{
+		lastTimestamp: wire.NoTimestamp, txnFirstOffset: wire.NoOffset, coordinatorEpoch: -1, epoch: noProducerEpoch,
+	}
+}
+
+// producerUndo is what ProducerStateTable.undo needs to take an update back.
+type producerUndo struct {
+	id     wire.ProducerID
+	before producerState
+	known  bool // there was an entry before
+	used   bool
+}
+
+// Verdict is the answer to whether a producer's batch may be appended.
+type Verdict struct {
+	Code       wire.ErrorCode // None, InvalidProducerEpoch or OutOfOrderSequenceNumber
+	Duplicate  bool           // the batch is in the log already: answer with these, append nothing
+	BaseOffset wire.Offset    // of the original, if Duplicate
+	Timestamp  wire.Timestamp // of the original, if Duplicate
+}
+
+// CheckProducer says whether b continues its producer's sequence (Kafka's ProducerAppendInfo for AppendOrigin.CLIENT). A batch
+// without a producer id always does. A retry of one of the last five batches is a duplicate; an older epoch is fenced; a new
+// epoch starts at sequence 0; a producer that is not known may start anywhere, since what was known may have expired. Expiry
+// is ExpireProducers' alone, so the clock does not change the verdict.
+func (l *Log) CheckProducer(b wire.RecordBatch, _ wire.Timestamp) Verdict {
+	if b.ProducerID() < 0 {
+		return Verdict{}
+	}
+	s := l.producers.producers[b.ProducerID()]
+	if s == nil {
+		return Verdict{}
+	}
+	return s.check(b)
+}
+
+func (s *producerState) check(b wire.RecordBatch) Verdict {
+	if d := s.duplicate(b); d != nil {
+		return Verdict{Duplicate: true, BaseOffset: d.firstOffset(), Timestamp: d.timestamp}
+	}
+	epoch, first := b.ProducerEpoch(), b.BaseSequence()
+	switch {
+	case epoch < s.epoch:
+		return Verdict{Code: wire.InvalidProducerEpoch}
+	case epoch > s.epoch && s.epoch != noProducerEpoch && first != 0,
+		epoch == s.epoch && !s.continues(first):
+		return Verdict{Code: wire.OutOfOrderSequenceNumber}
+	}
+	return Verdict{}
+}
+
+// duplicate gives the batch of the window with b's epoch and sequence numbers.
+func (s *producerState) duplicate(b wire.RecordBatch) *producerBatch {
+	if b.ProducerEpoch() != s.epoch {
+		return nil
+	}
+	first, last := b.BaseSequence(), b.LastSequence()
+	for i := range s.batches[:s.count] {
+		if d := &s.batches[i]; d.lastSequence == last && d.firstSequence() == first {
+			return d
+		}
+	}
+	return nil
+}
+
+// continues reports whether first comes after the newest batch. With a known epoch but no batch, which a transaction marker
+// leaves, the sequence starts at 0.
+func (s *producerState) continues(first wire.Sequence) bool {
+	if s.epoch == noProducerEpoch {
+		return true
+	}
+	if s.count == 0 {
+		return first == 0
+	}
+	last := s.batches[s.count-1].lastSequence
+	return first == last+1 || first == 0 && last == math.MaxInt32
+}
+
+// add notes a data batch; another epoch, even a lower one in a replicated log, starts the window anew.
+func (s *producerState) add(epoch wire.ProducerEpoch, b producerBatch) {
+	s.setEpoch(epoch)
+	if s.count == producerWindow {
+		copy(s.batches[:], s.batches[1:])
+		s.count--
+	}
+	s.batches[s.count] = b
+	s.count++
+	s.lastTimestamp = b.timestamp
+}
+
+func (s *producerState) setEpoch(epoch wire.ProducerEpoch) {
+	if s.epoch != epoch {
+		s.epoch, s.count = epoch, 0
+	}
+}
+
+// update notes a batch that is appended or found in the log; u keeps the entry as it was. A control batch must be whole: its
+// one record is read.
+func (t *ProducerStateTable) update(b wire.RecordBatch, u *producerUndo) {
+	id := b.ProducerID()
+	if id < 0 {
+		return
+	}
+	marker, isMarker := readTxnMarker(b)
+	if b.IsControl() && !isMarker {
+		return // a transaction that compaction has taken out
+	}
+	s := t.producers[id]
+	*u = producerUndo{id: id, known: s != nil, used: true}
+	if s == nil {
+		s = t.create(id)
+	}
+	u.before = *s
+	if isMarker {
+		t.endTxn(s, b, marker)
+		return
+	}
+	s.add(b.ProducerEpoch(), producerBatch{
+		lastOffset: b.LastOffset(), timestamp: b.MaxTimestamp(), lastSequence: b.LastSequence(), offsetDelta: b.LastOffsetDelta(),
+	})
+	if b.IsTransactional() && s.txnFirstOffset < 0 {
+		s.txnFirstOffset = b.BaseOffset()
+		t.open++
+	}
+}
+
+func (t *ProducerStateTable) create(id wire.ProducerID) *producerState {
+	if t.producers == nil {
+		t.producers = make(map[wire.ProducerID]*producerState)
+	}
+	s := newProducerState()
+	t.producers[id] = &s
+	return &s
+}
+
+func (t *ProducerStateTable) endTxn(s *producerState, b wire.RecordBatch, m txnMarker) {
+	s.setEpoch(b.ProducerEpoch())
+	s.coordinatorEpoch = m.coordinatorEpoch
+	s.lastTimestamp = b.MaxTimestamp()
+	if s.txnFirstOffset >= 0 {
+		s.txnFirstOffset = wire.NoOffset
+		t.open--
+	}
+}
+
+// undo takes the newest update back.
+func (t *ProducerStateTable) undo(u *producerUndo) {
+	if !u.used {
+		return
+	}
+	s := t.producers[u.id]
+	if s.txnFirstOffset >= 0 && u.before.txnFirstOffset < 0 {
+		t.open--
+	}
+	if s.txnFirstOffset < 0 && u.before.txnFirstOffset >= 0 {
+		t.open++
+	}
+	*s = u.before
+	if !u.known {
+		delete(t.producers, u.id)
+	}
+}
+
+// ExpireProducers forgets producers without an open transaction whose newest record is ProducerExpirationMS old, and says how
+// many (ProducerStateManager.removeExpiredProducers).
+func (l *Log) ExpireProducers(now wire.Timestamp) int {
+	return l.producers.expire(now, l.config.ProducerExpirationMS)
+}
+
+func (t *ProducerStateTable) expire(now wire.Timestamp, afterMS int64) int {
+	n := len(t.producers)
+	for id, s := range t.producers {
+		if s.expired(now, afterMS) {
+			delete(t.producers, id)
+		}
+	}
+	if len(t.producers) == 0 {
+		t.producers = nil
+	}
+	return n - len(t.producers)
+}
+
+func (s *producerState) expired(now wire.Timestamp, afterMS int64) bool {
+	return s.txnFirstOffset < 0 && int64(now-s.lastTimestamp) >= afterMS
+}
+
+// ActiveProducer is a producer as DescribeProducers shows it.
+type ActiveProducer struct {
+	ID               wire.ProducerID
+	Epoch            wire.ProducerEpoch
+	LastSequence     wire.Sequence // -1: no batch is known
+	LastTimestamp    wire.Timestamp
+	CoordinatorEpoch int32       // -1: no transaction has ended
+	TxnStartOffset   wire.Offset // -1: no transaction is open
+}
+
+// Producers lists the producers that the log knows, by id.
+func (l *Log) Producers() []ActiveProducer {
+	out := make([]ActiveProducer, 0, len(l.producers.producers))
+	for _, e := range l.producers.entries() {
+		out = append(out, ActiveProducer{
+			ID: e.ProducerID, Epoch: e.Epoch, LastSequence: e.LastSequence, LastTimestamp: e.Timestamp,
+			CoordinatorEpoch: e.CoordinatorEpoch, TxnStartOffset: e.TxnFirstOffset,
+		})
+	}
+	return out
+}
+
+// FirstUndecidedOffset is the first offset of the oldest open transaction; ok is false if none is open. The last stable offset
+// is it or the high watermark, whichever is lower.
+func (l *Log) FirstUndecidedOffset() (first wire.Offset, ok bool) {
+	if l.producers.open == 0 {
+		return 0, false
+	}
+	first = math.MaxInt64
+	for _, s := range l.producers.producers {
+		if s.txnFirstOffset >= 0 {
+			first = min(first, s.txnFirstOffset)
+		}
+	}
+	return first, true
+}
+
+// entries gives the table as a snapshot's entries, by producer id.
+func (t *ProducerStateTable) entries() []ProducerEntry {
+	out := make([]ProducerEntry, 0, len(t.producers))
+	for id, s := range t.producers {
+		out = append(out, s.entry(id))
+	}
+	slices.SortFunc(out, func(a, b ProducerEntry) int {
+		if a.ProducerID < b.ProducerID {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+// restore puts a snapshot's entry in the table.
+func (t *ProducerStateTable) restore(e ProducerEntry) {
+	s := t.create(e.ProducerID)
+	s.epoch, s.coordinatorEpoch, s.lastTimestamp = e.Epoch, e.CoordinatorEpoch, e.Timestamp
+	if e.TxnFirstOffset >= 0 {
+		s.txnFirstOffset = e.TxnFirstOffset
+		t.open++
+	}
+	if e.LastOffset >= 0 {
+		s.batches[0] = producerBatch{
+			lastOffset: e.LastOffset, timestamp: e.Timestamp, lastSequence: e.LastSequence, offsetDelta: e.OffsetDelta,
+		}
+		s.count = 1
+	}
+}

@@ -1,0 +1,79 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// PlanRetention gives the segments that may go, oldest first: below the log start offset always; by retention.ms and
+// retention.bytes if cleanup.policy has delete. None reaches above the high watermark. The active segment may be the last of
+// them if it has records: it is rolled before it is dropped (UnifiedLog.deleteOldSegments).
+func (l *Log) PlanRetention(now wire.Timestamp, highWatermark wire.Offset) []*Segment {
+	excess := int64(-1)
+	if l.config.Delete && l.config.RetentionBytes >= 0 {
+		excess = l.size - l.config.RetentionBytes
+	}
+	n := 0
+	for _, s := range l.segments {
+		if s.nextOffset > highWatermark || s == l.ActiveSegment() && s.size == 0 {
+			break
+		}
+		bySize := excess-int64(s.size) >= 0
+		if !bySize && s.nextOffset > l.start && !l.expired(s, now) {
+			break
+		}
+		excess -= int64(s.size)
+		n++
+	}
+	return append([]*Segment(nil), l.segments[:n]...)
+}
+
+func (l *Log) expired(s *Segment, now wire.Timestamp) bool {
+	at := s.retentionTimestamp()
+	return l.config.Delete && l.config.RetentionMS >= 0 && at >= 0 && int64(now-at) > l.config.RetentionMS
+}
+
+// DropSegments forgets segments that PlanRetention gave, or that lie below the log start offset: the oldest ones, never the
+// active one. The log start offset rises to the first that stays. Their files are DeleteSegments' to remove.
+func (l *Log) DropSegments(segs []*Segment) {
+	if len(segs) >= len(l.segments) {
+		panic("BUG: the active segment dropped")
+	}
+	for i, s := range segs {
+		if l.segments[i] != s {
+			panic("BUG: segments dropped out of order")
+		}
+		l.size -= int64(s.size)
+	}
+	l.segments = append([]*Segment(nil), l.segments[len(segs):]...)
+	l.AdvanceStart(l.segments[0].baseOffset)
+}
+
+// AdvanceStart raises the log start offset, and says whether it did; the epoch cache follows. It never goes beyond the log end
+// offset.
+func (l *Log) AdvanceStart(off wire.Offset) bool {
+	off = min(off, l.LogEndOffset())
+	if off <= l.start {
+		return false
+	}
+	l.start = off
+	l.epochs.TruncateFromStart(off)
+	return true
+}
+
+// DeleteSegments removes the files of dropped segments: the .log first, so that a crash leaves at most files that recovery
+// knows as orphans, then indexes and the producer snapshot of the same name. A file that is not there is no error.
+func DeleteSegments(fsys FS, segs []*Segment) error {
+	for _, s := range segs {
+		for _, suffix := range []string{logSuffix, indexSuffix, timeIndexSuffix, txnIndexSuffix, snapshotSuffix} {
+			name := fileName(s.dir, s.baseOffset, suffix)
+			if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("segment: remove %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package segment
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// NeedsRoll says whether the active segment must be sealed before b is appended (Kafka's LogSegment.shouldRoll): b would make
+// it larger than segment.bytes, its records span more than segment.ms, an index is full, or b's offsets are more than 2³¹-1
+// above its base. An empty segment takes any batch that its offsets allow.
+func (l *Log) NeedsRoll(b wire.RecordBatch, now wire.Timestamp) bool {
+	s := l.ActiveSegment()
+	if !canHold(s.baseOffset, l.LogEndOffset()+wire.Offset(b.LastOffsetDelta())) {
+		return true
+	}
+	return s.size > 0 && l.full(s, int64(len(b)), l.batchTime(b, now), now)
+}
+
+// NeedsRollReplicated is NeedsRoll for a batch that has its offsets already.
+func (l *Log) NeedsRollReplicated(b wire.RecordBatch, now wire.Timestamp) bool {
+	s := l.ActiveSegment()
+	return !canHold(s.baseOffset, b.LastOffset()) || s.size > 0 && l.full(s, int64(len(b)), b.MaxTimestamp(), now)
+}
+
+// batchTime is the greatest timestamp that b will have in the log.
+func (l *Log) batchTime(b wire.RecordBatch, now wire.Timestamp) wire.Timestamp {
+	if l.config.MessageTimestampType == wire.LogAppendTime {
+		return now
+	}
+	return b.MaxTimestamp()
+}
+
+func (l *Log) full(s *Segment, length int64, ts, now wire.Timestamp) bool {
+	c := &l.config
+	return int64(s.size)+length > c.SegmentBytes || int64(s.size)+length > math.MaxInt32 ||
+		s.timeWaited(now, ts) > c.SegmentMS-l.jitter(s) ||
+		s.index.Count() >= c.IndexBytes/offsetEntrySize ||
+		s.timeIndex.Count() >= c.IndexBytes/timeEntrySize-1 // one entry is kept for the roll itself
+}
+
+// jitter is how many milliseconds earlier than segment.ms the segment rolls, so that partitions which started together do not
+// roll together. It is drawn from the segment's name: the same after a restart, and different for each.
+func (l *Log) jitter(s *Segment) int64 {
+	bound := min(l.config.SegmentJitterMS, l.config.SegmentMS)
+	if bound <= 0 {
+		return 0
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%d", s.dir, s.baseOffset)
+	return int64(h.Sum64() % uint64(bound))
+}
+
+// RollPlan is what a roll writes: the end of the sealed segment's indexes, the producer snapshot, the new segment's files. Run
+// does it; it touches nothing of the Log, so it may run in another goroutine.
+type RollPlan struct {
+	sealed   *Segment
+	next     *Segment
+	index    indexWrite
+	time     indexWrite
+	snapshot []byte // nil if there is one at this offset
+}
+
+// Sealed is the segment that the roll seals.
+func (p *RollPlan) Sealed() *Segment { return p.sealed }
+
+// Next is the segment that is active after Rolled.
+func (p *RollPlan) Next() *Segment { return p.next }
+
+// PlanRoll plans to seal the active segment and to go on in a new one at the log end offset. No batch may be appended until
+// Rolled or RollAbandoned. Writes of the sealed segment that are in flight may go on; if Run is to sync, they must be done.
+func (l *Log) PlanRoll() RollPlan { return l.PlanRollAt(l.LogEndOffset()) }
+
+// PlanRollAt is PlanRoll with a base offset at or above the log end offset: that of a replicated batch after a gap too wide
+// for relative offsets.
+func (l *Log) PlanRollAt(base wire.Offset) RollPlan {
+	s := l.ActiveSegment()
+	if l.rolling || base < s.nextOffset || base == s.baseOffset {
+		panic("BUG: roll while rolling, below the log end offset, or of an empty segment to itself")
+	}
+	l.rolling = true
+	p := RollPlan{sealed: s, next: newSegment(l.dir, base), index: s.planIndex(), time: s.planTimeIndex(true)}
+	if l.snapshot != base {
+		p.snapshot = AppendProducerSnapshot(nil, l.producers.entries())
+	}
+	return p
+}
+
+// Run writes the plan's files, makes them durable if sync is set, and gives the new .log, opened to write; the caller closes it.
+// After an error the plan may be run again, or given up with RollAbandoned.
+func (p *RollPlan) Run(fsys FS, sync bool) (File, error) {
+	for _, w := range []indexWrite{p.index, p.time} {
+		if err := w.run(fsys, sync); err != nil {
+			return nil, err
+		}
+	}
+	if sync {
+		if err := syncNamed(fsys, p.sealed.LogName()); err != nil {
+			return nil, err
+		}
+	}
+	if p.snapshot != nil {
+		name := fileName(p.next.dir, p.next.baseOffset, snapshotSuffix)
+		if err := writeNamed(fsys, name, p.snapshot, sync); err != nil {
+			return nil, err
+		}
+	}
+	return p.next.createFiles(fsys, sync)
+}
+
+// createFiles makes a segment's empty files and gives the .log. What an earlier attempt left is emptied.
+func (s *Segment) createFiles(fsys FS, sync bool) (File, error) {
+	for _, name := range []string{s.indexName(), s.timeIndexName()} {
+		if err := writeNamed(fsys, name, nil, false); err != nil {
+			return nil, err
+		}
+	}
+	f, err := fsys.OpenFile(s.LogName(), ReadWrite|Create|Truncate, filePerm)
+	if err != nil {
+		return nil, fmt.Errorf("segment: create %s: %w", s.LogName(), err)
+	}
+	if sync {
+		if err := fsys.SyncDir(s.dir); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("segment: sync directory %s: %w", s.dir, err)
+		}
+	}
+	return f, nil
+}
+
+// Rolled says that the plan has run: its new segment is the active one.
+func (l *Log) Rolled(p RollPlan) {
+	s := p.sealed
+	if !l.rolling || s != l.ActiveSegment() {
+		panic("BUG: rolled without a plan")
+	}
+	l.rolling = false
+	s.index.flushed = int32(s.index.Count())
+	s.timeIndex.flushed = int32((p.time.at + int64(len(p.time.data))) / timeEntrySize)
+	s.timeIndex.tail, s.timeIndex.last = nil, s.max
+	s.nextOffset = p.next.baseOffset
+	if p.snapshot != nil {
+		l.snapshot = p.next.baseOffset
+	}
+	if n := len(l.segments); n > 1 {
+		l.segments[n-2].index.release() // readers near the end may still use the one just sealed
+	}
+	l.segments = append(l.segments, p.next)
+}
+
+// RollAbandoned says that the plan failed and will not be run again: the old segment stays active. Files of the new one that
+// were made are empty, and the next roll or recovery takes them.
+func (l *Log) RollAbandoned(p RollPlan) {
+	if !l.rolling || p.sealed != l.ActiveSegment() {
+		panic("BUG: roll abandoned without a plan")
+	}
+	l.rolling = false
+}
