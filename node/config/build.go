@@ -2,7 +2,7 @@ package config
 
 import (
 	"fmt"
-	"math"
+	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -34,17 +34,10 @@ func (c *Config) number(key string) (n int64, ok bool) {
 	return v.(int64), true
 }
 
-// checkIdentity reconciles node.id with its older name, and refuses a process that is to be a controller alone.
+// checkIdentity refuses two ids, and a process that is to be a controller alone.
 func (c *Config) checkIdentity() error {
-	if brokerID, _ := c.number("broker.id"); brokerID >= 0 {
-		if c.isSet("node.id") && int64(c.NodeID) != brokerID {
-			return c.errorAt("broker.id", fmt.Sprintf("node.id is %d", c.NodeID), "remove broker.id or give both the same number")
-		}
-		if brokerID > math.MaxInt32 {
-			panic("BUG: broker.id is an INT")
-		}
-		c.setDerived("node.id", strconv.FormatInt(brokerID, 10))
-		fill(c, c.text)
+	if brokerID, _ := c.number("broker.id"); brokerID >= 0 && int64(c.NodeID) != brokerID {
+		return c.errorAt("broker.id", fmt.Sprintf("node.id is %d", c.NodeID), "remove broker.id or give both the same number")
 	}
 	if roles, _ := c.text("process.roles"); !slices.Contains(parseList(strings.TrimSpace(roles)), "broker") {
 		return c.errorAt("process.roles", "a ringmill node is broker and controller in one", "write broker or broker,controller")
@@ -73,20 +66,19 @@ func (c *Config) buildLogDirs() error {
 		return nil
 	}
 	text, _ := c.text(key)
-	dirs := parseList(strings.TrimSpace(text))
-	for i, d := range dirs {
-		if d == "" {
+	for _, d := range parseList(strings.TrimSpace(text)) {
+		switch dir := filepath.Clean(d); {
+		case d == "":
 			return c.errorAt(key, "an empty directory name", "write directories separated by commas")
+		case slices.Contains(c.LogDirs, dir):
+			return c.errorAt(key, dir+" stands twice", "name each directory once")
+		default:
+			c.LogDirs = append(c.LogDirs, dir)
 		}
-		dirs[i] = filepath.Clean(d)
 	}
-	if len(dirs) == 0 {
+	if len(c.LogDirs) == 0 {
 		return c.errorAt(key, "no directory", "name at least one, or remove the line for "+filepath.Join(c.DataDir, "logs"))
 	}
-	if slices.Sort(dirs); len(slices.Compact(slices.Clone(dirs))) != len(dirs) {
-		return c.errorAt(key, "a directory stands twice", "name each once")
-	}
-	c.LogDirs = parseList(strings.TrimSpace(text))
 	return nil
 }
 
@@ -129,6 +121,9 @@ func (c *Config) checkBounds() error {
 		if n, ok := c.number(key); ok && n < least {
 			return c.errorAt(key, fmt.Sprintf("Value must be at least %d", least), "")
 		}
+	}
+	if _, _, err := net.SplitHostPort(c.HTTPListen); c.HTTPListen != "" && err != nil {
+		return c.errorAt("ringmill.http.listen", "not an address", "write host:port, as in 127.0.0.1:9644, or nothing to serve no HTTP")
 	}
 	switch {
 	case c.RequestMemoryBytes < int64(c.RequestBytesMax):

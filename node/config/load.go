@@ -40,6 +40,7 @@ func Load(src Source) (*Config, []Notice, error) {
 	if err := c.check(); err != nil {
 		return nil, nil, err
 	}
+	mirrorNodeID(static)
 	if err := c.build(); err != nil {
 		return nil, nil, err
 	}
@@ -118,6 +119,18 @@ func (s setting) place(static map[string]setting) (*Notice, error) {
 		return &Notice{Key: s.key, Source: s.source, Reason: reason}, nil
 	}
 	return nil, s.unknown()
+}
+
+// mirrorNodeID has node.id and its older name broker.id stand for each other where only one is set, as Kafka does.
+func mirrorNodeID(static map[string]setting) {
+	node, hasNode := static["node.id"]
+	broker, hasBroker := static["broker.id"]
+	switch {
+	case hasNode && !hasBroker:
+		static["broker.id"] = setting{"broker.id", node.value, node.source}
+	case hasBroker && !hasNode && !strings.HasPrefix(strings.TrimSpace(broker.value), "-"):
+		static["node.id"] = setting{"node.id", broker.value, broker.source}
+	}
 }
 
 func (s setting) unknown() error {
