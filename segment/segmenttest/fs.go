@@ -52,8 +52,15 @@ func (f *FS) CutAt(n int) {
 // then on. Called again it gives another outcome of the same cut.
 func (f *FS) Crash() *FS {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.dead = true
+	f.mu.Unlock()
+	return f.Remains()
+}
+
+// Remains gives what a power cut now would leave, and goes on.
+func (f *FS) Remains() *FS {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	next := New(f.rng.Uint64())
 	next.root = f.root.remains(f.rng, f.crashNames())
 	return next

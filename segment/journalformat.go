@@ -1,0 +1,163 @@
+package segment
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// The journal's bytes; FORMAT.md has the same as tables. Numbers are big-endian, as in Kafka's files.
+const (
+	journalVersion = 1
+
+	// Two slots of a page each hold the same head with different serial numbers; the valid one with the higher serial counts.
+	// A page each, so that a torn write of one cannot reach the other.
+	journalSlotBytes = 4096
+	journalHeadBytes = 2 * journalSlotBytes
+	journalSlotSize  = 52 // bytes of a slot that mean something
+
+	journalEntryOverhead = 80
+	journalAlignment     = 8 // entries begin at multiples; keeps a scan for the next one cheap
+
+	journalSlotMagic  = 0x524d_4a48 // "RMJH"
+	journalEntryMagic = 0x524d_4a45 // "RMJE"
+	journalBatchKind  = 1
+)
+
+var journalCRC = crc32.MakeTable(crc32.Castagnoli)
+
+// ErrJournalVersion is wrapped when a journal was written by a later version of the format.
+var ErrJournalVersion = errors.New("segment: unknown journal version")
+
+// errJournalSlot and errJournalEntry say that bytes are none; what that means is for the reader to judge.
+var (
+	errJournalSlot  = errors.New("segment: no valid journal head")
+	errJournalEntry = errors.New("segment: no valid journal entry")
+)
+
+// journalSlot is the head of a journal.
+type journalSlot struct {
+	serial      uint64 // grows with each write of a head
+	incarnation uint32 // grows with each OpenJournal: entries of earlier ones are void
+	salt        uint64 // chosen anew with it, and known to no client: what a batch holds can never be read as an entry
+	trackBytes  int64
+	floor       uint64 // entries with a sequence number below it are in synced segments
+}
+
+func (s journalSlot) appendTo(dst []byte) []byte {
+	start := len(dst)
+	dst = binary.BigEndian.AppendUint32(dst, journalSlotMagic)
+	dst = binary.BigEndian.AppendUint32(dst, 0) // CRC, set below
+	dst = binary.BigEndian.AppendUint32(dst, journalVersion)
+	dst = binary.BigEndian.AppendUint32(dst, s.incarnation)
+	dst = binary.BigEndian.AppendUint64(dst, s.serial)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(s.trackBytes))
+	dst = binary.BigEndian.AppendUint64(dst, s.floor)
+	dst = binary.BigEndian.AppendUint64(dst, s.salt)
+	dst = binary.BigEndian.AppendUint32(dst, 0) // reserved
+	slot := dst[start:]
+	binary.BigEndian.PutUint32(slot[4:], crc32.Checksum(slot[8:], journalCRC))
+	return dst
+}
+
+// position gives where the slot of this serial number is: they take turns.
+func (s journalSlot) position() int64 { return int64(s.serial%2) * journalSlotBytes }
+
+func readJournalSlot(src []byte) (journalSlot, error) {
+	if len(src) < journalSlotSize || binary.BigEndian.Uint32(src) != journalSlotMagic {
+		return journalSlot{}, errJournalSlot
+	}
+	src = src[:journalSlotSize]
+	if binary.BigEndian.Uint32(src[4:]) != crc32.Checksum(src[8:], journalCRC) {
+		return journalSlot{}, errJournalSlot
+	}
+	if v := binary.BigEndian.Uint32(src[8:]); v != journalVersion {
+		return journalSlot{}, fmt.Errorf("%w %d, want %d", ErrJournalVersion, v, journalVersion)
+	}
+	s := journalSlot{
+		incarnation: binary.BigEndian.Uint32(src[12:]),
+		serial:      binary.BigEndian.Uint64(src[16:]),
+		trackBytes:  int64(binary.BigEndian.Uint64(src[24:])),
+		floor:       binary.BigEndian.Uint64(src[32:]),
+		salt:        binary.BigEndian.Uint64(src[40:]),
+	}
+	if s.trackBytes < journalTrackBytesMin || s.trackBytes > journalTrackBytesMax || s.trackBytes%journalSlotBytes != 0 {
+		return journalSlot{}, errJournalSlot
+	}
+	return s, nil
+}
+
+// JournalEntry is one batch in the journal.
+type JournalEntry struct {
+	TopicID     wire.TopicID
+	Partition   wire.PartitionIndex
+	BaseOffset  wire.Offset
+	LeaderEpoch wire.LeaderEpoch
+	Batch       wire.RecordBatch // as it stands in the segment: offset, epoch and time are set
+}
+
+// journalRecord is an entry with what its header says about the journal.
+type journalRecord struct {
+	sequence uint64
+	synced   uint64 // all entries up to this one were on disk, and may have been acknowledged, when this one was planned
+	entry    JournalEntry
+}
+
+// appendJournalHeader appends an entry's header with the checksum over it and the batch.
+func appendJournalHeader(dst []byte, slot *journalSlot, sequence, synced uint64, e *JournalEntry) []byte {
+	start := len(dst)
+	dst = binary.BigEndian.AppendUint32(dst, journalEntryMagic)
+	dst = binary.BigEndian.AppendUint32(dst, 0) // CRC, set below
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(e.Batch)))
+	dst = binary.BigEndian.AppendUint32(dst, journalBatchKind)
+	dst = binary.BigEndian.AppendUint32(dst, slot.incarnation)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(e.LeaderEpoch))
+	dst = binary.BigEndian.AppendUint64(dst, sequence)
+	dst = binary.BigEndian.AppendUint64(dst, synced)
+	dst = append(dst, e.TopicID[:]...)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(e.BaseOffset))
+	dst = binary.BigEndian.AppendUint64(dst, slot.salt)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(e.Partition))
+	dst = binary.BigEndian.AppendUint32(dst, 0) // reserved
+	header := dst[start:]
+	sum := crc32.Update(crc32.Checksum(header[8:], journalCRC), journalCRC, e.Batch)
+	binary.BigEndian.PutUint32(header[4:], sum)
+	return dst
+}
+
+// readJournalEntry reads the entry of slot's incarnation at the start of src and gives the bytes it takes with padding. Its
+// batch is a view. Incarnation and salt are compared before the checksum is computed: a scan meets the magic in batches too,
+// and must not compute a checksum over megabytes for each place where a client put it.
+func readJournalEntry(src []byte, slot *journalSlot) (rec journalRecord, size int, err error) {
+	if len(src) < journalEntryOverhead || binary.BigEndian.Uint32(src) != journalEntryMagic ||
+		binary.BigEndian.Uint32(src[12:]) != journalBatchKind ||
+		binary.BigEndian.Uint32(src[16:]) != slot.incarnation || binary.BigEndian.Uint64(src[64:]) != slot.salt {
+		return rec, 0, errJournalEntry
+	}
+	length := binary.BigEndian.Uint32(src[8:])
+	if uint64(length) > uint64(len(src)-journalEntryOverhead) {
+		return rec, 0, errJournalEntry
+	}
+	end := journalEntryOverhead + int(length)
+	if binary.BigEndian.Uint32(src[4:]) != crc32.Checksum(src[8:end], journalCRC) {
+		return rec, 0, errJournalEntry
+	}
+	rec.sequence = binary.BigEndian.Uint64(src[24:])
+	rec.synced = binary.BigEndian.Uint64(src[32:])
+	rec.entry = JournalEntry{
+		TopicID:     wire.TopicID(src[40:56]),
+		Partition:   wire.PartitionIndex(binary.BigEndian.Uint32(src[72:])),
+		BaseOffset:  wire.Offset(binary.BigEndian.Uint64(src[56:])),
+		LeaderEpoch: wire.LeaderEpoch(binary.BigEndian.Uint32(src[20:])),
+		Batch:       wire.RecordBatch(src[journalEntryOverhead:end:end]),
+	}
+	return rec, journalEntrySize(int(length)), nil
+}
+
+// journalEntrySize gives the bytes that an entry with a batch of that length takes.
+func journalEntrySize(length int) int {
+	return (journalEntryOverhead + length + journalAlignment - 1) &^ (journalAlignment - 1)
+}
