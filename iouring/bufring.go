@@ -49,6 +49,16 @@ func (p *bufferPool) takeBack(id uint16) {
 		panic(fmt.Sprintf("BUG: iouring: receive buffer %d released twice or never lent", id))
 	}
 	p.held[id] = false
+	if invariants {
+		poison(p.buffer(id))
+	}
+}
+
+// poison makes whoever still reads a released buffer find rubbish.
+func poison(b []byte) {
+	for i := range b {
+		b[i] = 0xdb
+	}
 }
 
 func (p *bufferPool) close() { _ = Unmap(p.mem) }

@@ -119,7 +119,7 @@ func (e *epoll) startReader(kind EventKind, tok Token, fd int, dst []byte) {
 	}
 	s.reader = u
 	e.watch(fd, s)
-	if s.readable || fd < 0 {
+	if s.readable || kind == EventAccept || fd < 0 { // no edge tells of a socket that can't accept at all
 		e.ready = append(e.ready, u)
 	}
 }

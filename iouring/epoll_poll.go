@@ -9,6 +9,9 @@ import (
 )
 
 func (e *epoll) Poll(events []Event, wait time.Duration) (int, error) {
+	if len(events) == 0 {
+		panic("BUG: iouring: Poll without room for an event")
+	}
 	if wait == 0 || e.busy() {
 		e.look()
 		if n := e.collect(events); n > 0 || wait == 0 || e.lost != nil {

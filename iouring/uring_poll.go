@@ -10,6 +10,9 @@ import (
 )
 
 func (e *uring) Poll(events []Event, wait time.Duration) (int, error) {
+	if len(events) == 0 {
+		panic("BUG: iouring: Poll without room for an event")
+	}
 	e.bufs.commit()
 	if wait == 0 || !e.idle() {
 		if e.ring.pending() > 0 || e.ring.due() {

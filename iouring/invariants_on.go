@@ -1,0 +1,6 @@
+//go:build invariants
+
+package iouring
+
+// invariants is on under the build tag of that name: checks that cost too much for production.
+const invariants = true
