@@ -190,3 +190,27 @@ func nullableSize(b []byte) int {
 	}
 	return varintSize(int64(len(b))) + len(b)
 }
+
+// RecordTimestamp is the time of rec, a record of b.
+func (b RecordBatch) RecordTimestamp(rec Record) Timestamp {
+	if b.TimestampType() == LogAppendTime {
+		return b.MaxTimestamp()
+	}
+	return b.BaseTimestamp() + Timestamp(rec.TimestampDelta)
+}
+
+// FindMaxTimestamp reads the records for the greatest timestamp and the offset of the first record that has it;
+// NoTimestamp and NoOffset if there is no record. dec is as for Records; the errors are *BatchError.
+func (b RecordBatch) FindMaxTimestamp(dec *Decompressor) (at Timestamp, offset Offset, err error) {
+	at, offset = NoTimestamp, NoOffset
+	it, err := b.Records(dec)
+	if err != nil {
+		return at, offset, err
+	}
+	for rec, ok := it.Next(); ok; rec, ok = it.Next() {
+		if t := b.RecordTimestamp(rec); offset == NoOffset || t > at {
+			at, offset = t, b.BaseOffset()+Offset(rec.OffsetDelta)
+		}
+	}
+	return at, offset, it.Err()
+}
