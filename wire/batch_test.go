@@ -52,7 +52,7 @@ func TestCapturedBatches(t *testing.T) {
 	eachCaptured(t, func(t *testing.T, name string, data []byte) {
 		next, codecs := Offset(0), map[Compression]bool{}
 		for _, b := range batchesOf(t, data) {
-			if err := b.CheckProduced(); err != nil {
+			if err := b.Check(); err != nil {
 				t.Fatal(err)
 			}
 			equal(t, "base offset", b.BaseOffset(), next)
@@ -106,8 +106,7 @@ func TestAppendTimeOfCapturedBatch(t *testing.T) {
 	// What SetAppendTime makes of the same records must be what Kafka made of them.
 	for i, b := range batchesOf(t, readCaptured(t, "kcat-append-time.log")) {
 		undone := bytes.Clone(b)
-		undone[attributesAt+1] &^= logAppendTimeBit
-		RecordBatch(undone).SetMaxTimestamp(5)
+		RecordBatch(undone).SetCreateTime(5)
 		RecordBatch(undone).SetAppendTime(b.MaxTimestamp())
 		if !bytes.Equal(undone, b) {
 			t.Errorf("batch %d differs", i)
@@ -130,7 +129,7 @@ func TestFindMaxTimestamp(t *testing.T) {
 
 // sample is a batch of two records.
 func sample(codec Compression) RecordBatch {
-	return AppendRecordBatch(nil, BatchHeader{BaseOffset: 7, Codec: codec, BaseTimestamp: 100}, []Record{
+	return AppendRecordBatch(nil, BatchHeader{Codec: codec, BaseTimestamp: 100}, []Record{
 		{Key: []byte("k"), Value: []byte("v")}, {TimestampDelta: 3, Headers: []RecordHeader{{Key: []byte("h")}}}})
 }
 
@@ -161,6 +160,8 @@ func TestCheckRefuses(t *testing.T) {
 		{"fewer offsets than records", BatchLastOffsetDelta, InvalidRecord, put32(lastOffsetDeltaAt, 0)},
 		{"gap", BatchNotDense, InvalidRecord, put32(lastOffsetDeltaAt, 2)},
 		{"no records", BatchNotDense, InvalidRecord, put32(recordCountAt, 0)},
+		{"magic 3", BatchMagic, CorruptMessage, func(b RecordBatch) { b[magicAt] = 3 }},
+		{"base offset", BatchBaseOffset, InvalidRecord, func(b RecordBatch) { b.SetBaseOffset(77) }},
 		{"control", BatchControl, InvalidRecord, func(b RecordBatch) { b[attributesAt+1] |= controlBit }},
 		{"no sequence", BatchSequence, InvalidRecord, func(b RecordBatch) { binary.BigEndian.PutUint64(b[producerIDAt:], 5) }},
 	}
@@ -168,10 +169,52 @@ func TestCheckRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := resealed(sample(CompressionNone), c.change)
 			var e *BatchError
-			if err := b.CheckProduced(); !errors.As(err, &e) || e.Reason != c.reason || e.BaseOffset != 7 || e.Code() != c.code {
-				t.Errorf("got %v, want %v", err, c.reason)
+			err := b.CheckProduced()
+			if !errors.As(err, &e) || e.Reason != c.reason || e.BaseOffset != b.BaseOffset() || ProduceErrorCode(err) != c.code {
+				t.Errorf("got %v, %s, want %v", err, ProduceErrorCode(err), c.reason)
 			}
 		})
+	}
+}
+
+// The codes are those of Apache Kafka 4.1.1 for the same bytes.
+func TestReadProduced(t *testing.T) {
+	one := sample(CompressionNone)
+	noKey := resealed(AppendRecordBatch(nil, BatchHeader{}, []Record{{Key: []byte("k")}, {}}), func(RecordBatch) {})
+	damaged := bytes.Clone(one)
+	damaged[RecordBatchOverhead+3] ^= 1
+	for name, c := range map[string]struct {
+		records []byte
+		code    ErrorCode
+	}{
+		"one": {one, None}, "none": {nil, InvalidRecord}, "two": {append(bytes.Clone(one), one...), InvalidRecord},
+		"a fragment follows": {append(bytes.Clone(one), 1, 2, 3), None}, "cut short": {one[:len(one)-1], InvalidRecord},
+		"damaged": {damaged, CorruptMessage}, "null key": {noKey, None},
+	} {
+		if b, err := ReadProduced(c.records); ProduceErrorCode(err) != c.code || err == nil && b == nil {
+			t.Errorf("%s: %v, want %s", name, err, c.code)
+		}
+	}
+	equal(t, "other errors", ProduceErrorCode(errors.New("else")), UnknownServerError)
+}
+
+func TestCheckRecords(t *testing.T) {
+	for codec := CompressionNone; codec <= CompressionZstd; codec++ {
+		if err := sample(codec).CheckRecords(nil, false); err != nil {
+			t.Errorf("%s: %v", codec, err)
+		}
+		var e *BatchError
+		if err := sample(codec).CheckRecords(nil, true); !errors.As(err, &e) || e.Reason != BatchKey || e.Value != 1 {
+			t.Errorf("%s without a key: %v", codec, err)
+		}
+	}
+	var builder BatchBuilder
+	builder.Reset(nil, BatchHeader{})
+	builder.Add(Record{})
+	builder.AddAt(Record{OffsetDelta: 2})
+	var e *BatchError
+	if err := RecordBatch(builder.Finish()).CheckRecords(nil, false); !errors.As(err, &e) || e.Reason != BatchOffsetDelta || e.Value != 1 {
+		t.Errorf("gap: %v", err)
 	}
 }
 

@@ -25,6 +25,10 @@ const (
 	BatchSequence                               // produced with a producer id, but without a sequence number
 	BatchRecord                                 // a record inside is malformed; Value is its index
 	BatchDecompress                             // the codec's stream is malformed or beyond the limit
+	BatchBaseOffset                             // produced with a base offset other than 0
+	BatchSecond                                 // produced, but followed by another batch; Value is the bytes of the first
+	BatchOffsetDelta                            // a produced record's offset delta is not its index; Value is the index
+	BatchKey                                    // a record without a key where one is due; Value is its index
 )
 
 var batchReasons = [...]string{
@@ -32,6 +36,8 @@ var batchReasons = [...]string{
 	BatchCodec: "unknown codec", BatchCount: "implausible record count", BatchLastOffsetDelta: "implausible last offset delta",
 	BatchNotDense: "offsets and record count differ", BatchControl: "control batch from a client",
 	BatchSequence: "producer id without a sequence number", BatchRecord: "malformed record", BatchDecompress: "cannot decompress",
+	BatchBaseOffset: "base offset of a produced batch is not 0", BatchSecond: "more than one batch for a partition",
+	BatchOffsetDelta: "offset delta is not the record's index", BatchKey: "record without a key",
 }
 
 func (r BatchReason) String() string {
@@ -59,15 +65,31 @@ func (e *BatchError) Error() string {
 
 func (e *BatchError) Unwrap() error { return e.Err }
 
-// Code is what a Produce response says about such a batch: CORRUPT_MESSAGE where bytes were damaged, INVALID_RECORD where
-// a producer broke a rule.
+// Code is what a Produce response says about such a batch, as Apache Kafka 4.1.1 does: CORRUPT_MESSAGE where the frame of
+// the batch is damaged, INVALID_RECORD where a producer broke a rule (the old magics 0 and 1 among them). One departure: a
+// codec that is not known, a stream that does not unfold and a record that does not parse are INVALID_RECORD here, where
+// Kafka says UNKNOWN_SERVER_ERROR.
 func (e *BatchError) Code() ErrorCode {
-	switch e.Reason {
-	case BatchLength, BatchCRC, BatchDecompress:
+	switch {
+	case e.Reason == BatchLength, e.Reason == BatchCRC, e.Reason == BatchMagic && (e.Value < 0 || e.Value > 2):
 		return CorruptMessage
-	default:
+	}
+	return InvalidRecord
+}
+
+// ProduceErrorCode is what a Produce response says about err: None for nil, a *BatchError's Code, INVALID_RECORD for
+// ErrShortBatch, UNKNOWN_SERVER_ERROR for what this room does not know.
+func ProduceErrorCode(err error) ErrorCode {
+	var e *BatchError
+	switch {
+	case err == nil:
+		return None
+	case errors.As(err, &e):
+		return e.Code()
+	case errors.Is(err, ErrShortBatch):
 		return InvalidRecord
 	}
+	return UnknownServerError
 }
 
 func (b RecordBatch) fault(r BatchReason, value int64) error {
@@ -95,13 +117,16 @@ func (b RecordBatch) Check() error {
 	return nil
 }
 
-// CheckProduced is Check and Kafka's rules for what a client may append (LogValidator.validateBatch): at least one record,
-// as many offsets as records, no control batch, a sequence number where there is a producer id.
+// CheckProduced is Check and Kafka's rules for what a client may append (UnifiedLog.analyzeAndValidateRecords and
+// LogValidator.validateBatch): base offset 0, at least one record, as many offsets as records, no control batch, a sequence
+// number where there is a producer id.
 func (b RecordBatch) CheckProduced() error {
 	if err := b.Check(); err != nil {
 		return err
 	}
 	switch {
+	case b.BaseOffset() != 0:
+		return b.fault(BatchBaseOffset, int64(b.BaseOffset()))
 	case b.RecordCount() == 0 || b.LastOffsetDelta() != b.RecordCount()-1:
 		return b.fault(BatchNotDense, int64(b.RecordCount()))
 	case b.IsControl():
@@ -110,6 +135,40 @@ func (b RecordBatch) CheckProduced() error {
 		return b.fault(BatchSequence, int64(b.BaseSequence()))
 	}
 	return nil
+}
+
+// ReadProduced gives the one batch that a ProducePartition's Records may hold, checked. As in Kafka, what follows it is
+// ignored if it is less than a batch. Errors as of ReadRecordBatch and CheckProduced; ProduceErrorCode turns them into an
+// answer.
+func ReadProduced(records []byte) (RecordBatch, error) {
+	b, tail, err := ReadRecordBatch(records)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := ReadRecordBatch(tail); err != ErrShortBatch {
+		return nil, b.fault(BatchSecond, int64(len(b)))
+	}
+	return b, b.CheckProduced()
+}
+
+// CheckRecords reads every record: for compacted topics, which need keys, and for validation=strict. Offset deltas must be
+// 0, 1, 2, ... The error is a *BatchError; dec is as for Records.
+func (b RecordBatch) CheckRecords(dec *Decompressor, needKeys bool) error {
+	it, err := b.Records(dec)
+	if err != nil {
+		return err
+	}
+	for i := int32(0); ; i++ {
+		rec, ok := it.Next()
+		switch {
+		case !ok:
+			return it.Err()
+		case rec.OffsetDelta != i:
+			return b.fault(BatchOffsetDelta, int64(i))
+		case needKeys && rec.Key == nil:
+			return b.fault(BatchKey, int64(i))
+		}
+	}
 }
 
 func (b RecordBatch) checkHeader() error {

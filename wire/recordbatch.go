@@ -148,7 +148,8 @@ func (b RecordBatch) LastOffsetDelta() int32 { return b.int32(lastOffsetDeltaAt)
 func (b RecordBatch) BaseTimestamp() Timestamp { return Timestamp(b.int64(baseTimestampAt)) }
 
 // MaxTimestamp is the greatest timestamp of the records, or the append time where TimestampType is LogAppendTime.
-// NoTimestamp means that the producer left it unset; see MaxTimestampSet.
+// NoTimestamp means that the producer left it unset; see MaxTimestampSet. Kafka never believes a producer here: it reads
+// the records and writes their greatest timestamp.
 func (b RecordBatch) MaxTimestamp() Timestamp { return Timestamp(b.int64(maxTimestampAt)) }
 
 // MaxTimestampSet reports whether MaxTimestamp can be taken from the header. If not, only the records tell.
@@ -191,6 +192,13 @@ func (b RecordBatch) SetPartitionLeaderEpoch(e LeaderEpoch) {
 func (b RecordBatch) SetAppendTime(t Timestamp) {
 	b[attributesAt+1] |= logAppendTimeBit
 	b.SetMaxTimestamp(t)
+}
+
+// SetCreateTime makes the records' own timestamps count, of which max is the greatest: Kafka does so with a batch that a
+// producer marked LogAppendTime for a topic that is not.
+func (b RecordBatch) SetCreateTime(max Timestamp) {
+	b[attributesAt+1] &^= logAppendTimeBit
+	b.SetMaxTimestamp(max)
 }
 
 // SetMaxTimestamp writes the greatest timestamp, and a new CRC over the whole batch.

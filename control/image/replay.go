@@ -52,7 +52,7 @@ func nextBatch(data []byte) (wire.RecordBatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return batch, batch.CheckProduced()
+	return batch, batch.Check()
 }
 
 // batchFollows tells damage from a torn end: each batch is durable before the next is written, so only the last can be torn.
