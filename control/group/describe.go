@@ -9,7 +9,7 @@ import (
 )
 
 // classicType is how ListGroups names groups of this protocol (KIP-848).
-const classicType = "Classic"
+const classicType = "classic"
 
 // describeGroups takes a DescribeGroups of version 0 to 6.
 func (c *Coordinator) describeGroups(h Handle, req *kmsg.DescribeGroupsRequest) {

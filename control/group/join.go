@@ -111,7 +111,7 @@ func (c *Coordinator) joinKnownMember(g *group, j *join) {
 	id := j.req.MemberID
 	if g.pending[id] != nil {
 		if j.req.InstanceID != nil { // Kafka fails here with an IllegalStateException
-			c.refuseJoin(j, id, wire.UnknownServerError)
+			c.refuseJoin(j, "", wire.UnknownServerError)
 			return
 		}
 		c.addMember(g, id, j)

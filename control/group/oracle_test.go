@@ -1,0 +1,126 @@
+package group
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// TestOracle runs the measured transcripts against a real Kafka, so that they can be taken again for a newer one: set
+// RINGMILL_TEST_KAFKA to the address of a broker with group.initial.rebalance.delay.ms=0, and -rewrite to take them.
+func TestOracle(t *testing.T) {
+	address := os.Getenv("RINGMILL_TEST_KAFKA")
+	if address == "" {
+		t.Skip("needs a real Kafka: RINGMILL_TEST_KAFKA is not set")
+	}
+	datadriven.Walk(t, "testdata/measured", func(t *testing.T, path string) {
+		o := &oracle{t: t, address: address}
+		o.createTopics("rmg-t1", "rmg-t2")
+		s := newScript(o, fmt.Sprintf("rmg-%d-", time.Now().UnixNano()))
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			out, ok := s.run(d)
+			if !ok {
+				d.Fatalf(t, "unknown command %s", d.Cmd)
+			}
+			return out
+		})
+	})
+}
+
+// oracle sends each request on a connection of its own.
+type oracle struct {
+	t       *testing.T
+	address string
+	mu      sync.Mutex
+	answers []answer
+	pending int
+}
+
+func (o *oracle) send(name, client string, req kmsg.Request) {
+	conn, err := net.Dial("tcp", o.address)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.t.Cleanup(func() { conn.Close() })
+	o.mu.Lock()
+	o.pending++
+	o.mu.Unlock()
+	go func() {
+		resp, err := exchange(conn, client, req)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.pending--
+		if err == nil {
+			o.answers = append(o.answers, answer{name, resp})
+		}
+	}()
+}
+
+func exchange(conn net.Conn, client string, req kmsg.Request) (kmsg.Response, error) {
+	f := kmsg.NewRequestFormatter(kmsg.FormatterClientID(client))
+	if _, err := conn.Write(f.AppendRequest(nil, req, 7)); err != nil {
+		return nil, err
+	}
+	var size [4]byte
+	if _, err := io.ReadFull(conn, size[:]); err != nil {
+		return nil, err
+	}
+	body := make([]byte, binary.BigEndian.Uint32(size[:]))
+	if _, err := io.ReadFull(conn, body); err != nil {
+		return nil, err
+	}
+	resp := req.ResponseKind()
+	resp.SetVersion(req.GetVersion())
+	body = body[4:]
+	if resp.IsFlexible() {
+		body = body[1:] // no tagged fields in the header
+	}
+	return resp, resp.ReadFrom(body)
+}
+
+// settle waits until nothing is under way, or what is has not been answered for a while.
+func (o *oracle) settle() []answer {
+	for range 30 {
+		time.Sleep(20 * time.Millisecond)
+		o.mu.Lock()
+		idle := o.pending == 0
+		o.mu.Unlock()
+		if idle {
+			break
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out := slices.Clone(o.answers)
+	o.answers = nil
+	return out
+}
+
+func (o *oracle) advance(ms int64) { time.Sleep(time.Duration(ms) * time.Millisecond) }
+
+func (o *oracle) createTopics(names ...string) {
+	req := kmsg.NewPtrCreateTopicsRequest()
+	req.Version, req.TimeoutMillis = 5, 10_000
+	for _, name := range names {
+		topic := kmsg.NewCreateTopicsRequestTopic()
+		topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, 3, 1
+		req.Topics = append(req.Topics, topic)
+	}
+	conn, err := net.Dial("tcp", o.address)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := exchange(conn, "oracle", req); err != nil {
+		o.t.Fatal(err)
+	}
+}
