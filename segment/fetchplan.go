@@ -38,7 +38,7 @@ type FetchPlan struct {
 	From       wire.Offset
 	Bound      wire.Offset // exclusive: the high watermark, the last stable offset or the log end offset
 
-	indexEntries int32 // what LoadIndex reads
+	index indexPlan // what LoadIndex reads
 }
 
 // PlanFetch says where the batches from the one that holds from up to, not including, the one that holds bound lie, as far as
@@ -55,8 +55,8 @@ func (l *Log) PlanFetch(from, bound wire.Offset) FetchPlan {
 	}
 	if b, covered := l.recent.find(from); covered {
 		l.planRecent(&p, b)
-	} else {
-		l.planIndexed(&p)
+	} else if l.planIndexed(&p); p.Status == FetchNeedIndex {
+		p.index = l.planIndexLoad(p.Segment)
 	}
 	if p.Status == FetchReady && p.StartExact && p.EndExact && p.Start >= p.End {
 		p.Status = FetchEmpty // bound lies in the batch that holds from
@@ -80,7 +80,11 @@ func (l *Log) planRecent(p *FetchPlan, b *recentBatch) {
 
 // planIndexed plans by the offset index of the segment that holds p.From.
 func (l *Log) planIndexed(p *FetchPlan) {
-	s := l.segments[l.segmentAt(p.From)]
+	i := l.segmentAt(p.From)
+	for l.segments[i].size == 0 && l.segments[i].nextOffset < p.Bound {
+		i++ // an empty segment, sealed to make room for a wide gap of offsets
+	}
+	s := l.segments[i]
 	p.Segment = s
 	if p.From <= s.baseOffset {
 		p.StartExact = true // the first batch
@@ -103,7 +107,7 @@ func (l *Log) planIndexed(p *FetchPlan) {
 func (p *FetchPlan) startByIndex(s *Segment) bool {
 	e, ok := s.index.lookup(p.From)
 	if !ok {
-		p.needIndex(s)
+		p.Status = FetchNeedIndex
 		return false
 	}
 	p.Start, p.StartExact = e.Position, e.Offset == p.From
@@ -115,63 +119,10 @@ func (p *FetchPlan) endByIndex(s *Segment) {
 	p.EndExact = false
 	switch {
 	case !ok:
-		p.needIndex(s)
+		p.Status = FetchNeedIndex
 	case found:
 		p.End = e.Position
 	}
-}
-
-func (p *FetchPlan) needIndex(s *Segment) {
-	p.Status = FetchNeedIndex
-	p.indexEntries = s.index.flushed
-}
-
-// LoadedIndex is what FetchPlan.LoadIndex has read for IndexLoaded.
-type LoadedIndex struct {
-	segment *Segment
-	entries []byte
-}
-
-// Size is the bytes of memory that the index takes.
-func (x LoadedIndex) Size() int { return len(x.entries) }
-
-// LoadIndex reads what a plan with FetchNeedIndex lacks. It blocks, and touches nothing of the Log. Errors: the file system's,
-// or ErrIndex if the file is not what it was when the log was opened.
-func (p FetchPlan) LoadIndex(fsys FS) (LoadedIndex, error) {
-	name := p.Segment.indexName()
-	f, err := fsys.OpenFile(name, ReadOnly, 0)
-	if err != nil {
-		return LoadedIndex{}, fmt.Errorf("segment: open index %s: %w", name, err)
-	}
-	defer f.Close()
-	x := LoadedIndex{segment: p.Segment, entries: make([]byte, int(p.indexEntries)*offsetEntrySize)}
-	if n, err := f.ReadAt(x.entries, 0); n < len(x.entries) {
-		return LoadedIndex{}, fmt.Errorf("%w: %s: %d of %d bytes: %w", ErrIndex, name, n, len(x.entries), err)
-	}
-	if sound := soundOffsetEntries(p.Segment.baseOffset, x.entries, 1<<31); len(sound) < len(x.entries) {
-		return LoadedIndex{}, fmt.Errorf("%w: %s: entry %d does not increase", ErrIndex, name, len(sound)/offsetEntrySize)
-	}
-	return x, nil
-}
-
-// IndexLoaded puts a loaded index in place; ReleaseMemory or ReleaseIndex takes it away again. It is ignored if the segment is
-// gone or memory was released in between: planning again shows.
-func (l *Log) IndexLoaded(x LoadedIndex) {
-	if s := x.segment; s != nil && l.segments[l.segmentAt(s.baseOffset)] == s {
-		s.index.load(x.entries)
-	}
-}
-
-// ReleaseIndex drops the index entries of s that are in its file too, and says how many bytes that were.
-func (l *Log) ReleaseIndex(s *Segment) int { return s.index.release() }
-
-// IndexMemory is the bytes that the indexes of all segments take in memory.
-func (l *Log) IndexMemory() int {
-	n := 0
-	for _, s := range l.segments {
-		n += len(s.index.entries) + len(s.timeIndex.tail)
-	}
-	return n
 }
 
 // ReleaseBelow says that the high watermark has passed off: the exact positions of batches below it need not be kept beyond

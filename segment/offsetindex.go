@@ -99,6 +99,15 @@ func (x *OffsetIndex) load(loaded []byte) bool {
 	return true
 }
 
+// replace takes entries as all there are, and in the file.
+func (x *OffsetIndex) replace(entries []byte) {
+	n := len(entries) / offsetEntrySize
+	x.entries, x.first, x.flushed, x.last = entries, 0, int32(n), OffsetEntry{}
+	if n > 0 {
+		x.last = readOffsetEntry(x.base, entries, n-1)
+	}
+}
+
 // release drops what is in the file too, and says how many bytes that were.
 func (x *OffsetIndex) release() int {
 	n := int(x.flushed-x.first) * offsetEntrySize
