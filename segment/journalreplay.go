@@ -1,24 +1,29 @@
 package segment
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/ringmill/ringmill/wire"
 )
 
-// ReplayError says that a journal entry does not fit the log that it belongs to: the two are not from the same life of the
-// node, or one is damaged. Nothing of the entry was appended.
+// JournalReplayReport says what ReplayJournal did.
+type JournalReplayReport struct {
+	Entries  int // that the journal held since its last checkpoint
+	Replayed int // of them, appended because the log had lost them
+	Orphans  int // of them, for logs that are no more: their topics were deleted
+	Logs     int // that were made durable
+}
+
+// ReplayError says that a journal entry is not what it says it is. The log was not changed by it.
 type ReplayError struct {
-	Dir          string      // the partition's directory
-	BaseOffset   wire.Offset // the entry's
-	LogEndOffset wire.Offset // the log's
-	Reason       string
-	Err          error // cause; may be nil
+	Entry  JournalEntry // without its batch
+	Reason string
+	Err    error // cause; may be nil
 }
 
 func (e *ReplayError) Error() string {
-	s := fmt.Sprintf("segment: journal entry at offset %d of %s, which ends at %d: %s", e.BaseOffset, e.Dir, e.LogEndOffset, e.Reason)
+	s := fmt.Sprintf("segment: journal entry of topic %s partition %d offset %d: %s",
+		e.Entry.TopicID, e.Entry.Partition, e.Entry.BaseOffset, e.Reason)
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
@@ -28,111 +33,89 @@ func (e *ReplayError) Error() string {
 // Unwrap gives the cause.
 func (e *ReplayError) Unwrap() error { return e.Err }
 
-// Replay brings one log up to date from the journal, after OpenLog and before the node serves:
-//
-//	r := log.Replay(fsys, now)
-//	err := r.Append(entry)     // for each entry of the log, in the journal's order
-//	err = r.Finish()           // and only then may the journal be begun anew
-//
-// It blocks on the file system. After an error the log is not to be used.
-type Replay struct {
-	log      *Log
-	fs       FS
-	now      wire.Timestamp
-	file     File // the active segment's .log; nil until the first append
-	epochs   bool // the epoch cache changed
-	appended int
+// journalReplay carries a ReplayJournal.
+type journalReplay struct {
+	fs     FS
+	find   func(wire.TopicID, wire.PartitionIndex) *Log
+	now    wire.Timestamp
+	epochs map[*Log]wire.LeaderEpoch // logs with entries → their latest epoch before the replay
+	order  []*Log                    // the same, in the order of their first entries
+	report JournalReplayReport
 }
 
-// Replay begins a replay; now is the wall clock.
-func (l *Log) Replay(fsys FS, now wire.Timestamp) *Replay { return &Replay{log: l, fs: fsys, now: now} }
+// ReplayJournal gives each entry to its log (Log.Replay) and makes all logs durable that have entries: those too that lacked
+// none, because what they hold may be in the page cache alone, and the journal is about to forget it. It belongs between
+// OpenLog and service, as the recover function of OpenJournal. find gives nil for a partition that is no more; now is the
+// wall clock.
+//
+// Errors: *ReplayError, what Log.Replay returns, the reader's, the file system's. After an error the logs are not to be used.
+func ReplayJournal(fsys FS, jr *JournalReader, now wire.Timestamp, find func(wire.TopicID, wire.PartitionIndex) *Log) (JournalReplayReport, error) {
+	r := &journalReplay{fs: fsys, find: find, now: now, epochs: map[*Log]wire.LeaderEpoch{}}
+	for e, ok := jr.Next(); ok; e, ok = jr.Next() {
+		if err := r.entry(e); err != nil {
+			return r.report, err
+		}
+	}
+	if err := jr.Err(); err != nil {
+		return r.report, err
+	}
+	for _, l := range r.order {
+		if err := r.finish(l); err != nil {
+			return r.report, err
+		}
+	}
+	return r.report, nil
+}
 
-// Appended counts the entries that the log had lost.
-func (r *Replay) Appended() int { return r.appended }
-
-// Append appends an entry that begins at the log end offset and skips one that ends below it. Any other, and one that is no
-// sound batch with the numbers that the entry names, is a *ReplayError.
-func (r *Replay) Append(e JournalEntry) error {
-	if err := r.check(&e); err != nil {
+func (r *journalReplay) entry(e JournalEntry) error {
+	r.report.Entries++
+	if err := checkReplay(e); err != nil {
 		return err
 	}
-	if e.Batch.LastOffset() < r.log.LogEndOffset() {
+	l := r.find(e.TopicID, e.Partition)
+	if l == nil {
+		r.report.Orphans++
 		return nil
 	}
-	if err := r.open(e.Batch); err != nil {
-		return fmt.Errorf("segment: replay offset %d of %s: %w", e.BaseOffset, r.log.dir, err)
+	if _, ok := r.epochs[l]; !ok {
+		r.epochs[l] = l.LatestEpoch()
+		r.order = append(r.order, l)
 	}
-	plan := r.log.AppendReplicated(e.Batch, r.now)
-	if _, err := r.file.WriteAt(plan.Bytes, int64(plan.Position)); err != nil {
-		r.log.Undo(plan)
-		return fmt.Errorf("segment: replay offset %d of %s: %w", e.BaseOffset, r.log.dir, err)
-	}
-	r.epochs = r.epochs || plan.EpochChanged
-	r.appended++
-	return nil
-}
-
-func (r *Replay) check(e *JournalEntry) error {
-	batch, tail, err := wire.ReadRecordBatch(e.Batch)
-	if err == nil {
-		err = batch.Check()
-	}
-	switch end := r.log.LogEndOffset(); {
-	case err != nil:
-		return r.refuse(e, "its batch is damaged", err)
-	case len(tail) > 0 || batch.BaseOffset() != e.BaseOffset || batch.PartitionLeaderEpoch() != e.LeaderEpoch:
-		return r.refuse(e, "its batch has another length, offset or leader epoch than it says", nil)
-	case e.BaseOffset > end:
-		return r.refuse(e, "there is a gap between the two", nil)
-	case e.BaseOffset < end && batch.LastOffset() >= end:
-		return r.refuse(e, fmt.Sprintf("the log ends inside its batch, which ends at %d", batch.LastOffset()), nil)
-	}
-	return nil
-}
-
-func (r *Replay) refuse(e *JournalEntry, reason string, err error) error {
-	return &ReplayError{Dir: r.log.dir, BaseOffset: e.BaseOffset, LogEndOffset: r.log.LogEndOffset(), Reason: reason, Err: err}
-}
-
-// open sees to it that the active segment can take the batch and that its .log is open.
-func (r *Replay) open(b wire.RecordBatch) (err error) {
-	if r.log.NeedsRollReplicated(b, r.now) {
-		if err := r.close(); err != nil {
-			return err
-		}
-		plan := r.log.PlanRoll()
-		if r.file, err = plan.Run(r.fs, true); err != nil {
-			r.log.RollAbandoned(plan)
-			return err
-		}
-		r.log.Rolled(plan)
-	}
-	if r.file == nil {
-		r.file, err = r.fs.OpenFile(r.log.ActiveSegment().LogName(), ReadWrite, 0)
+	replayed, err := l.Replay(r.fs, e, r.now)
+	if replayed {
+		r.report.Replayed++
 	}
 	return err
 }
 
-func (r *Replay) close() error {
-	if r.file == nil {
-		return nil
+// checkReplay compares the entry with the batch that it carries.
+func checkReplay(e JournalEntry) error {
+	b, tail, err := wire.ReadRecordBatch(e.Batch)
+	if err == nil {
+		err = b.Check()
 	}
-	f := r.file
-	r.file = nil
-	return f.Close()
+	reason := "its batch is damaged"
+	if err == nil {
+		if len(tail) == 0 && b.BaseOffset() == e.BaseOffset && b.PartitionLeaderEpoch() == e.LeaderEpoch {
+			return nil
+		}
+		reason = "its batch has another length, offset or leader epoch than it says"
+	}
+	e.Batch = nil
+	return &ReplayError{Entry: e, Reason: reason, Err: err}
 }
 
-// Finish makes the log durable up to its end, also where all entries were skipped: what they hold may so far be in the page
-// cache alone, and the journal will forget them.
-func (r *Replay) Finish() error {
-	plan := r.log.PlanFlush()
-	err := errors.Join(r.close(), plan.Run(r.fs))
-	if err == nil && r.epochs {
-		err = r.fs.WriteFileAtomic(r.log.dir+"/"+LeaderEpochCheckpoint, r.log.EpochCheckpoint())
+func (r *journalReplay) finish(l *Log) error {
+	plan := l.PlanFlush()
+	if err := plan.Run(r.fs); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("segment: finish the replay of %s: %w", r.log.dir, err)
+	if l.LatestEpoch() != r.epochs[l] {
+		if err := r.fs.WriteFileAtomic(l.dir+"/"+LeaderEpochCheckpoint, l.EpochCheckpoint()); err != nil {
+			return fmt.Errorf("segment: leader epochs of %s after replay: %w", l.dir, err)
+		}
 	}
-	r.log.Flushed(plan)
+	l.Flushed(plan)
+	r.report.Logs++
 	return nil
 }

@@ -25,7 +25,7 @@ func batchAt(base wire.Offset, epoch wire.LeaderEpoch, n int, value string) wire
 }
 
 func journalled(b wire.RecordBatch) segment.JournalEntry {
-	return segment.JournalEntry{BaseOffset: b.BaseOffset(), LeaderEpoch: b.PartitionLeaderEpoch(), Batch: b}
+	return segment.JournalEntry{TopicID: wire.TopicID{1}, BaseOffset: b.BaseOffset(), LeaderEpoch: b.PartitionLeaderEpoch(), Batch: b}
 }
 
 func newLog(t *testing.T, fsys segment.FS, cfg segment.Config) *segment.Log {
@@ -37,7 +37,38 @@ func newLog(t *testing.T, fsys segment.FS, cfg segment.Config) *segment.Log {
 	return log
 }
 
-func TestReplayAppendsWhatTheLogLacks(t *testing.T) {
+// journalOf makes a journal on fsys that holds the entries.
+func journalOf(fsys segment.FS, cfg segment.JournalConfig, entries ...segment.JournalEntry) error {
+	j, f, err := segment.OpenJournal(fsys, "journal-0", cfg, nil)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		plan, _ := j.PlanAppend([]segment.JournalEntry{e})
+		if _, err := f.WriteAt(slices.Concat(plan.Bufs...), int64(plan.Position)); err != nil {
+			return err
+		}
+		j.Written(plan)
+	}
+	return f.Sync()
+}
+
+// replay opens the journal and replays it into log.
+func replay(fsys segment.FS, cfg segment.JournalConfig, log *segment.Log) (report segment.JournalReplayReport, err error) {
+	_, _, err = segment.OpenJournal(fsys, "journal-0", cfg, func(jr *segment.JournalReader) error {
+		var err error
+		report, err = segment.ReplayJournal(fsys, jr, 2000, func(id wire.TopicID, p wire.PartitionIndex) *segment.Log {
+			if id != log.TopicID() || p != 0 {
+				return nil
+			}
+			return log
+		})
+		return err
+	})
+	return report, err
+}
+
+func newFS(t *testing.T) *segmenttest.FS {
 	fsys := segmenttest.New(1)
 	if err := fsys.MkdirAll("logs", 0o755); err != nil {
 		t.Fatal(err)
@@ -45,31 +76,37 @@ func TestReplayAppendsWhatTheLogLacks(t *testing.T) {
 	if err := fsys.SyncDir("/"); err != nil {
 		t.Fatal(err)
 	}
+	return fsys
+}
+
+var smallJournal = segment.JournalConfig{TrackBytes: 8192, Bytes: 16384, Salt: 1}
+
+func TestReplayAppendsWhatTheLogLacks(t *testing.T) {
+	fsys := newFS(t)
 	cfg := segment.DefaultConfig()
 	cfg.SegmentBytes = 300 // so that the replay rolls
 	log := newLog(t, fsys, cfg)
-	r := log.Replay(fsys, 2000)
 	var want []byte
+	entries := []segment.JournalEntry{{TopicID: wire.TopicID{9}, Batch: batchAt(0, 0, 1, "deleted")}}
 	for i, epoch := range []wire.LeaderEpoch{0, 0, 1, 1, 4} {
 		b := batchAt(wire.Offset(3*i), epoch, 3, "value")
 		want = append(want, b...)
-		for range 2 { // the second time it is skipped
-			if err := r.Append(journalled(b)); err != nil {
-				t.Fatal(err)
-			}
-		}
+		entries = append(entries, journalled(b), journalled(b)) // the second time it is skipped
 	}
-	if err := r.Finish(); err != nil {
+	if err := journalOf(fsys, smallJournal, entries...); err != nil {
 		t.Fatal(err)
 	}
-	if log.LogEndOffset() != 15 || log.RecoveryPoint() != 15 || r.Appended() != 5 || len(log.Segments()) < 2 {
-		t.Fatalf("log ends at %d, is synced to %d, took %d entries in %d segments",
-			log.LogEndOffset(), log.RecoveryPoint(), r.Appended(), len(log.Segments()))
+	report, err := replay(fsys, smallJournal, log)
+	if want := (segment.JournalReplayReport{Entries: 11, Replayed: 5, Orphans: 1, Logs: 1}); err != nil || report != want {
+		t.Fatalf("report %+v (%v), want %+v", report, err, want)
+	}
+	if log.LogEndOffset() != 15 || log.RecoveryPoint() != 15 || len(log.Segments()) < 2 {
+		t.Fatalf("log ends at %d, is synced to %d, has %d segments", log.LogEndOffset(), log.RecoveryPoint(), len(log.Segments()))
 	}
 	left := fsys.Crash()
-	again, report, err := segment.OpenLog(left, "logs/t-0", cfg, segment.OpenOptions{RecoveryPoint: 15})
-	if err != nil || report.Damage != nil || report.TruncatedBytes != 0 || again.LogEndOffset() != 15 {
-		t.Fatalf("after a power cut: %+v, %v", report, err)
+	again, recovery, err := segment.OpenLog(left, "logs/t-0", cfg, segment.OpenOptions{RecoveryPoint: 15})
+	if err != nil || recovery.Damage != nil || recovery.TruncatedBytes != 0 || again.LogEndOffset() != 15 {
+		t.Fatalf("after a power cut: %+v, %v", recovery, err)
 	}
 	if e, end := again.EndOffsetForEpoch(1); e != 1 || end != 12 {
 		t.Fatalf("epoch 1 ends at %d of epoch %d", end, e)
@@ -88,41 +125,27 @@ func TestReplayAppendsWhatTheLogLacks(t *testing.T) {
 }
 
 func TestReplayRefusesWhatDoesNotFit(t *testing.T) {
+	good := func() segment.JournalEntry { return journalled(batchAt(3, 0, 1, "x")) }
 	for name, test := range map[string]struct {
-		entry func() segment.JournalEntry
+		change func(e *segment.JournalEntry)
+		target any
 	}{
-		"gap":        {func() segment.JournalEntry { return journalled(batchAt(4, 0, 1, "x")) }},
-		"straddling": {func() segment.JournalEntry { return journalled(batchAt(2, 0, 2, "x")) }},
-		"other offset": {func() segment.JournalEntry {
-			e := journalled(batchAt(3, 0, 1, "x"))
-			e.BaseOffset = 2
-			return e
-		}},
-		"other epoch": {func() segment.JournalEntry {
-			e := journalled(batchAt(3, 0, 1, "x"))
-			e.LeaderEpoch++
-			return e
-		}},
-		"damaged": {func() segment.JournalEntry {
-			e := journalled(batchAt(3, 0, 1, "x"))
-			e.Batch[len(e.Batch)-1] ^= 1
-			return e
-		}},
-		"short": {func() segment.JournalEntry {
-			e := journalled(batchAt(3, 0, 1, "x"))
-			e.Batch = e.Batch[:20]
-			return e
-		}},
+		"gap":          {func(e *segment.JournalEntry) { *e = journalled(batchAt(4, 0, 1, "x")) }, new(*segment.CorruptionError)},
+		"other offset": {func(e *segment.JournalEntry) { e.BaseOffset = 2 }, new(*segment.ReplayError)},
+		"other epoch":  {func(e *segment.JournalEntry) { e.LeaderEpoch++ }, new(*segment.ReplayError)},
+		"damaged":      {func(e *segment.JournalEntry) { e.Batch[len(e.Batch)-1] ^= 1 }, new(*segment.ReplayError)},
+		"short":        {func(e *segment.JournalEntry) { e.Batch = e.Batch[:20] }, new(*segment.ReplayError)},
+		"empty":        {func(e *segment.JournalEntry) { e.Batch = nil }, new(*segment.ReplayError)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fsys := segmenttest.New(1)
+			fsys := newFS(t)
 			log := newLog(t, fsys, segment.DefaultConfig())
-			r := log.Replay(fsys, 2000)
-			if err := r.Append(journalled(batchAt(0, 0, 3, "x"))); err != nil {
+			bad := good()
+			test.change(&bad)
+			if err := journalOf(fsys, smallJournal, journalled(batchAt(0, 0, 3, "x")), bad, good()); err != nil {
 				t.Fatal(err)
 			}
-			var refused *segment.ReplayError
-			if err := r.Append(test.entry()); !errors.As(err, &refused) || refused.LogEndOffset != 3 {
+			if _, err := replay(fsys, smallJournal, log); !errors.As(err, test.target) {
 				t.Fatalf("replay: %v", err)
 			}
 			if log.LogEndOffset() != 3 {
@@ -132,14 +155,46 @@ func TestReplayRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
+// TestReplayMakesDurableWhatItSkips: after kill -9 the segments have the batches, but only in the page cache.
+func TestReplayMakesDurableWhatItSkips(t *testing.T) {
+	fsys := newFS(t)
+	log := newLog(t, fsys, segment.DefaultConfig())
+	b := batchAt(0, 0, 3, "x")
+	plan := log.AppendReplicated(b, 1000)
+	f, err := fsys.OpenFile(log.ActiveSegment().LogName(), segment.ReadWrite, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(plan.Bytes, int64(plan.Position)); err != nil {
+		t.Fatal(err)
+	}
+	if err := journalOf(fsys, smallJournal, journalled(b)); err != nil {
+		t.Fatal(err)
+	}
+	fsys.Kill()
+	log, _, err = segment.OpenLog(fsys, "logs/t-0", segment.DefaultConfig(), segment.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report, err := replay(fsys, smallJournal, log); err != nil || report.Replayed != 0 || report.Logs != 1 {
+		t.Fatalf("replay: %+v %v", report, err)
+	}
+	for range 20 {
+		again, _, err := segment.OpenLog(fsys.Remains(), "logs/t-0", segment.DefaultConfig(), segment.OpenOptions{})
+		if err != nil || again.LogEndOffset() != 3 {
+			t.Fatalf("after a power cut the log ends at %d (%v)", again.LogEndOffset(), err)
+		}
+	}
+}
+
 // TestReplayCutEverywhere: however often recovery itself is cut, the next one has all entries.
 func TestReplayCutEverywhere(t *testing.T) {
 	cfg := segment.DefaultConfig()
 	cfg.SegmentBytes = 200
-	journalConfig := segment.JournalConfig{TrackBytes: 4096, Bytes: 8192}
-	var batches []wire.RecordBatch
+	journalConfig := smallJournal
+	var entries []segment.JournalEntry
 	for i := range 4 {
-		batches = append(batches, batchAt(wire.Offset(2*i), wire.LeaderEpoch(i/2), 2, "value"))
+		entries = append(entries, journalled(batchAt(wire.Offset(2*i), wire.LeaderEpoch(i/2), 2, "value")))
 	}
 	prepare := func(fsys segment.FS) error { // a journal with batches that the segments have not got
 		if err := fsys.MkdirAll("logs", 0o755); err != nil {
@@ -152,18 +207,7 @@ func TestReplayCutEverywhere(t *testing.T) {
 			return err
 		}
 		journalConfig.Salt++
-		j, f, err := segment.OpenJournal(fsys, "journal-0", journalConfig, nil)
-		if err != nil {
-			return err
-		}
-		for _, b := range batches {
-			plan, _ := j.PlanAppend([]segment.JournalEntry{journalled(b)})
-			if _, err := f.WriteAt(slices.Concat(plan.Bufs...), int64(plan.Position)); err != nil {
-				return err
-			}
-			j.Written(plan)
-		}
-		return f.Sync()
+		return journalOf(fsys, journalConfig, entries...)
 	}
 	recover := func(fsys segment.FS) (*segment.Log, error) {
 		log, _, err := segment.OpenLog(fsys, "logs/t-0", cfg, segment.OpenOptions{})
@@ -171,15 +215,7 @@ func TestReplayCutEverywhere(t *testing.T) {
 			return nil, err
 		}
 		journalConfig.Salt++
-		_, _, err = segment.OpenJournal(fsys, "journal-0", journalConfig, func(jr *segment.JournalReader) error {
-			r := log.Replay(fsys, 2000)
-			for e, ok := jr.Next(); ok; e, ok = jr.Next() {
-				if err := r.Append(e); err != nil {
-					return err
-				}
-			}
-			return r.Finish()
-		})
+		_, err = replay(fsys, journalConfig, log)
 		return log, err
 	}
 	ready := false
