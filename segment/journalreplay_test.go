@@ -131,6 +131,7 @@ func TestReplayRefusesWhatDoesNotFit(t *testing.T) {
 		target any
 	}{
 		"gap":          {func(e *segment.JournalEntry) { *e = journalled(batchAt(4, 0, 1, "x")) }, new(*segment.CorruptionError)},
+		"straddling":   {func(e *segment.JournalEntry) { *e = journalled(batchAt(2, 0, 2, "x")) }, new(*segment.CorruptionError)},
 		"other offset": {func(e *segment.JournalEntry) { e.BaseOffset = 2 }, new(*segment.ReplayError)},
 		"other epoch":  {func(e *segment.JournalEntry) { e.LeaderEpoch++ }, new(*segment.ReplayError)},
 		"damaged":      {func(e *segment.JournalEntry) { e.Batch[len(e.Batch)-1] ^= 1 }, new(*segment.ReplayError)},

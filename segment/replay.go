@@ -1,0 +1,66 @@
+package segment
+
+import (
+	"fmt"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// Replay brings a journalled batch back that the log has lost; ReplayJournal calls it for all of a journal. It is for the time
+// between OpenLog and service: it writes through fsys, rolls where that is due, and syncs nothing but what a roll seals. A
+// batch below the log end offset is skipped; that is not told from one whose place another batch has taken.
+//
+// Errors: *CorruptionError if offsets are missing between the log's end and the batch, or the log ends inside it; the file
+// system's. The log is then as it was before.
+func (l *Log) Replay(fsys FS, e JournalEntry, now wire.Timestamp) (replayed bool, err error) {
+	b, end := e.Batch, l.LogEndOffset()
+	switch {
+	case b.LastOffset() < end:
+		return false, nil
+	case b.BaseOffset() < end:
+		return false, l.replayError(fmt.Sprintf("the journal has a batch of offsets %d to %d", b.BaseOffset(), b.LastOffset()))
+	case b.BaseOffset() > end && !l.config.Compact: // a follower's compacted log may have gaps
+		return false, l.replayError(fmt.Sprintf("the journal goes on at offset %d", b.BaseOffset()))
+	}
+	if l.NeedsRollReplicated(b, now) {
+		if err := l.rollNow(fsys, b.BaseOffset()); err != nil {
+			return false, err
+		}
+	}
+	p := l.AppendReplicated(b, now)
+	if err := p.write(fsys); err != nil {
+		l.Undo(p)
+		return false, err
+	}
+	return true, nil
+}
+
+func (l *Log) replayError(reason string) error {
+	s := l.ActiveSegment()
+	return &CorruptionError{Dir: l.dir, Segment: s.baseOffset, Position: s.size, End: s.size, Offset: l.LogEndOffset(), Reason: reason}
+}
+
+func (l *Log) rollNow(fsys FS, base wire.Offset) error {
+	p := l.PlanRollAt(base)
+	f, err := p.Run(fsys, true)
+	if err != nil {
+		l.RollAbandoned(p)
+		return err
+	}
+	l.Rolled(p)
+	return f.Close()
+}
+
+// write puts the plan's bytes in their place.
+func (p *AppendPlan) write(fsys FS) (err error) {
+	name := p.Segment.LogName()
+	f, err := fsys.OpenFile(name, ReadWrite, 0)
+	if err != nil {
+		return fmt.Errorf("segment: open %s: %w", name, err)
+	}
+	defer closeFile(f, &err)
+	if _, err := f.WriteAt(p.Bytes, int64(p.Position)); err != nil {
+		return fmt.Errorf("segment: write %d bytes at %d of %s: %w", len(p.Bytes), p.Position, name, err)
+	}
+	return nil
+}
