@@ -67,13 +67,16 @@ func (n *Node) CreateTopic(tb testing.TB, prefix string, partitions int32, confi
 	return topic
 }
 
-// awaitLeaders returns once every partition has a leader: creation is answered before that.
+// awaitLeaders returns once every partition has a leader that knows of it: creation is answered before that.
 func (n *Node) awaitLeaders(tb testing.TB, admin *kadm.Client, topic string, partitions int32) {
 	tb.Helper()
 	for range 500 {
 		details, err := admin.ListTopics(Context(tb), topic)
 		if err == nil && led(details[topic], partitions) {
-			return
+			ends, err := admin.ListEndOffsets(Context(tb), topic)
+			if err == nil && ends.Error() == nil {
+				return
+			}
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

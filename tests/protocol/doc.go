@@ -1,0 +1,19 @@
+// Package protocol holds a node against the answers that Apache Kafka 4.1.1 gives, one socket and one request at a time.
+//
+// No client library stands between a test and the wire: requests are laid out by kmsg, sent by hand, and every value of
+// the answer that a client relies on is compared. Each expected value was proved against Apache Kafka itself:
+//
+//	RINGMILL_TEST_PEER=kafka go test ./tests/protocol
+//
+// starts one and must pass. Where ringmill answers otherwise on purpose, the row says so with both values and the reason
+// ([departure]); there are few, and each makes more clients work, never fewer.
+//
+//	apiversions_test.go  what is advertised          listoffsets_test.go  offsets by time, leader epochs
+//	metadata_test.go     topics and brokers          groups_test.go       classic groups and their offsets
+//	topics_test.go       create, delete, grow        configs_test.go      describe and alter
+//	produce_test.go      what is refused, and how    sessions_test.go     incremental fetch sessions
+//	idempotent_test.go   sequences and epochs        hostile_test.go      input that no client sends
+//	fetch_test.go        limits, waits, positions
+//
+// The reports of public faults that a test keeps from happening here are named beside it, as owner/repository#number.
+package protocol
