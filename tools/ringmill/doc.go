@@ -1,0 +1,26 @@
+// Command ringmill is the node and its command line in one binary.
+//
+//	ringmill serve                      run a node
+//	ringmill topic | group              see and change a cluster, through Kafka's admin API
+//	ringmill produce | consume          move records between pipes and topics
+//	ringmill dump                       read segment files
+//
+// Everything but serve and dump is a Kafka client and works with any node that speaks Kafka's protocol.
+//
+// # What every command keeps to
+//
+//   - Results go to standard output, in words for people or, with -o json, as JSON for programs; everything else goes to
+//     standard error.
+//   - Exit status 0: done. 1: it failed. 2: the command line or the configuration is wrong, and nothing was done.
+//   - Nothing ever asks a question, with a terminal or without: what a command does is in its arguments alone.
+//   - An error is one line that begins with "ringmill:".
+//   - A node that does not answer is given up after --timeout.
+//
+// # Files
+//
+//	main.go, root.go      process, root command, exit status
+//	output.go             text tables and JSON
+//	client.go             the Kafka client of all commands that are one
+//	topic*.go group*.go produce.go consume.go dump.go serve.go version.go
+//	complete.go           what shells offer for arguments and flags
+package main
