@@ -2,6 +2,7 @@ package iouring
 
 import (
 	"fmt"
+	"runtime"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,8 @@ type doorbell struct {
 	woken    atomic.Bool // a Wake or Signal not yet reported by an EventWake
 	sleeping atomic.Bool // the loop is, or is about to be, in the kernel
 	closed   atomic.Bool
-	fd       int // eventfd; its counter is never read, each write is an edge of its own
+	striking atomic.Int32 // strikes under way, which close awaits: a late write must not meet another file
+	fd       int          // eventfd; its counter is never read, each write is an edge of its own
 }
 
 func openDoorbell() (*doorbell, error) {
@@ -46,6 +48,8 @@ func (d *doorbell) claim() bool { return d.sleeping.Load() && d.sleeping.Compare
 
 // strike ends the loop's sleep. The write can't block, and fails only when the counter nears 2⁶⁴.
 func (d *doorbell) strike() {
+	d.striking.Add(1)
+	defer d.striking.Add(-1)
 	if d.closed.Load() {
 		return
 	}
@@ -70,5 +74,8 @@ func (d *doorbell) answer() bool { return d.woken.Load() && d.woken.Swap(false) 
 
 func (d *doorbell) close() {
 	d.closed.Store(true)
+	for d.striking.Load() > 0 {
+		runtime.Gosched()
+	}
 	_ = unix.Close(d.fd)
 }

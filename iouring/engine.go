@@ -97,6 +97,8 @@ type Engine interface {
 	Name() string
 	// Features tells what was found on this kernel.
 	Features() Features
+	// Counters tells what the engine has done so far.
+	Counters() Counters
 
 	// Accept arms the listening socket fd: one EventAccept per connection, Res being the new descriptor
 	// (non-blocking, close-on-exec), with More set. Connections that vanished before they were accepted are

@@ -24,6 +24,8 @@ type epoll struct {
 	kernel   []unix.EpollEvent
 	jobs     []fileJob
 	features Features
+	counters Counters
+	owner    owner
 	ts       unix.Timespec // what epoll_pwait2 is pointed at
 	fd       int
 	lost     error
@@ -41,7 +43,7 @@ type socketState struct {
 var _ Engine = (*epoll)(nil)
 
 func openEpoll(cfg Config) (*epoll, error) {
-	e := &epoll{raw: rawWaitAllowed(), kernel: make([]unix.EpollEvent, 256), jobs: make([]fileJob, 64)}
+	e := &epoll{raw: rawWaitAllowed(), owner: newOwner(), kernel: make([]unix.EpollEvent, 256), jobs: make([]fileJob, 64)}
 	var err error
 	if e.fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("iouring: open an epoll: %w", err)
@@ -85,6 +87,7 @@ func (e *epoll) control(op, fd int, mask uint32) error {
 
 func (e *epoll) Name() string       { return "epoll" }
 func (e *epoll) Features() Features { return e.features }
+func (e *epoll) Counters() Counters { return e.counters }
 
 // socket returns fd's state. The pointer is good until the next call.
 func (e *epoll) socket(fd int) *socketState {
@@ -111,6 +114,7 @@ func (e *epoll) watch(fd int, s *socketState) {
 
 // startReader arms an operation of the reading side.
 func (e *epoll) startReader(kind EventKind, tok Token, fd int, dst []byte) {
+	e.owner.check()
 	u, o := e.ops.add(kind, tok, fd)
 	o.dst = dst
 	s := e.socket(fd)

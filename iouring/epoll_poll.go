@@ -12,6 +12,8 @@ func (e *epoll) Poll(events []Event, wait time.Duration) (int, error) {
 	if len(events) == 0 {
 		panic("BUG: iouring: Poll without room for an event")
 	}
+	e.owner.check()
+	e.counters.Polls++
 	if wait == 0 || e.busy() {
 		e.look()
 		if n := e.collect(events); n > 0 || wait == 0 || e.lost != nil {
@@ -48,6 +50,7 @@ func (e *epoll) sleep(s *sleep) (over bool) {
 		if over {
 			return true
 		}
+		e.counters.Sleeps++
 		n, errno := e.epollWait(d, raw)
 		e.takeIn(n, errno)
 		if n > 0 || e.lost != nil {
@@ -58,6 +61,7 @@ func (e *epoll) sleep(s *sleep) (over bool) {
 
 // epollWait waits up to d (negative: without limit).
 func (e *epoll) epollWait(d time.Duration, raw bool) (int, unix.Errno) {
+	e.counters.Enters++
 	if !e.features.FineWait {
 		return e.epollWaitCoarse(d)
 	}
@@ -137,8 +141,10 @@ func (e *epoll) collect(events []Event) int {
 	n += e.collectSockets(events[n:])
 	if n < len(events) && e.bell.answer() {
 		events[n] = Event{Kind: EventWake}
+		e.counters.Wakes++
 		n++
 	}
+	e.counters.Events += uint64(n)
 	return n
 }
 
@@ -182,6 +188,7 @@ func (e *epoll) try(u userData, o *op, events []Event) int {
 
 func (e *epoll) tryRecv(u userData, o *op, events []Event) int {
 	if len(e.free) == 0 {
+		e.counters.NoBuffers++
 		return e.end(u, o, -int32(unix.ENOBUFS), &events[0])
 	}
 	id := e.free[len(e.free)-1]

@@ -110,16 +110,16 @@ func diagnose(p *Probe, err error) {
 	p.Err = err
 	var smoke *smokeError
 	switch {
-	case errors.As(err, &smoke):
-		p.Cause, p.Reason, p.Cure = "smoke", err.Error(), "report this kernel; the ring exists but misbehaves"
-	case errors.Is(err, errMissing):
-		p.Cause, p.Reason, p.Cure = "features", err.Error(), "run Linux 6.1 or newer"
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		p.Cause = "eperm"
 		p.Reason, p.Cure = explainRefusal(readWord("/proc/sys/kernel/io_uring_disabled"), seccompFiltered())
 	case errors.Is(err, unix.ENOSYS):
 		p.Cause = "enosys"
 		p.Reason, p.Cure = explainNoSyscall(seccompFiltered())
+	case errors.As(err, &smoke):
+		p.Cause, p.Reason, p.Cure = "smoke", err.Error(), "report this kernel: the ring exists but misbehaves"
+	case errors.Is(err, errMissing):
+		p.Cause, p.Reason, p.Cure = "features", err.Error(), "run Linux 6.1 or newer"
 	case errors.Is(err, unix.EINVAL):
 		p.Cause, p.Reason, p.Cure = "einval", "the kernel does not know the set-up flags (DEFER_TASKRUN is of Linux 6.1)", "run Linux 6.1 or newer"
 	case errors.Is(err, unix.ENOMEM):
@@ -138,15 +138,15 @@ func explainRefusal(sysctl string, filtered bool) (reason, cure string) {
 		return "io_uring is limited to a group on this host (EPERM, kernel.io_uring_disabled=1)",
 			"run as a member of the group in kernel.io_uring_group, or sysctl -w kernel.io_uring_disabled=0"
 	case filtered:
-		return "a seccomp filter refuses io_uring_setup (EPERM), as containers' default profiles do",
+		return "a seccomp filter refuses io_uring (EPERM), as containers' default profiles do",
 			"allow io_uring_setup, io_uring_enter and io_uring_register in the container's seccomp profile"
 	}
-	return "a security module refuses io_uring_setup (EPERM)", "allow io_uring in the SELinux or AppArmor policy of this process"
+	return "a security module refuses io_uring (EPERM)", "allow io_uring in the SELinux or AppArmor policy of this process"
 }
 
 func explainNoSyscall(filtered bool) (reason, cure string) {
 	if filtered {
-		return "io_uring_setup is unknown here (ENOSYS); a seccomp filter is active and may be what hides it",
+		return "io_uring is unknown here (ENOSYS); a seccomp filter is active and may be what hides it",
 			"allow io_uring_setup, io_uring_enter and io_uring_register in the container's seccomp profile"
 	}
 	return "the kernel has no io_uring (ENOSYS)", "run Linux 6.1 or newer, built with CONFIG_IO_URING"

@@ -169,6 +169,9 @@ func (r *ring) due() bool {
 	return atomic.LoadUint32(r.sqFlags)&(sqFlagTaskrun|abi.IORING_SQ_CQ_OVERFLOW) != 0
 }
 
+// overflowed reports whether completions wait in the kernel's memory because the queue was full.
+func (r *ring) overflowed() bool { return atomic.LoadUint32(r.sqFlags)&abi.IORING_SQ_CQ_OVERFLOW != 0 }
+
 // completion copies out the i-th waiting completion; advance then frees the places of the first n.
 func (r *ring) completion(i uint32) cqe { return r.cqes[(*r.cqHead+i)&uint32(len(r.cqes)-1)] }
 

@@ -14,10 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ringmill/ringmill/iouring"
+	"github.com/ringmill/ringmill/iouring/iouringtest"
 )
 
-// childVariable tells a re-executed test binary which errno its seccomp filter is to give.
-const childVariable = "RINGMILL_TEST_SECCOMP_ERRNO"
+// childVariable tells a re-executed test binary which call its seccomp filter is to answer with which errno.
+const childVariable = "RINGMILL_TEST_SECCOMP"
 
 // refuse installs, for all threads, a seccomp filter that answers call with errno and lets everything else pass, as
 // containers' default profiles do.
@@ -39,31 +40,57 @@ func refuse(call uint32, errno unix.Errno) error {
 	return nil
 }
 
-// TestFallbackUnderSeccomp runs TestSeccompChild in a process of its own, since a filter can't be taken off again.
+// runRefused runs a test of this binary in a process of its own, since a filter can't be taken off again, and returns
+// what it printed.
+func runRefused(t *testing.T, test string, call uint32, errno unix.Errno) string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.v")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d", childVariable, call, errno))
+	out, err := cmd.CombinedOutput()
+	if strings.Contains(string(out), "no seccomp here") {
+		t.Skip(string(out))
+	}
+	if err != nil {
+		t.Fatalf("child: %v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// refuseAsTold is the child's side of runRefused. It locks the thread.
+func refuseAsTold(t *testing.T) unix.Errno {
+	t.Helper()
+	var call, errno int
+	if _, err := fmt.Sscan(os.Getenv(childVariable), &call, &errno); err != nil {
+		t.Skip("runs only as the child of another test")
+	}
+	runtime.LockOSThread()
+	if err := refuse(uint32(call), unix.Errno(errno)); err != nil {
+		t.Skip("no seccomp here: ", err)
+	}
+	return unix.Errno(errno)
+}
+
 func TestFallbackUnderSeccomp(t *testing.T) {
 	for _, c := range []struct {
+		name  string
+		call  uint32
 		errno unix.Errno
 		cause string
 		says  []string
 	}{
-		{unix.EPERM, "eperm", []string{"seccomp filter refuses io_uring_setup", "seccomp profile"}},
-		{unix.ENOSYS, "enosys", []string{"ENOSYS", "seccomp profile"}},
-		{unix.ENOMEM, "enomem", []string{"ENOMEM", "memory limit"}},
-		{unix.EINVAL, "einval", []string{"set-up flags", "Linux 6.1"}},
-		{unix.EMFILE, "other", []string{"too many open files"}},
+		{"setup EPERM", abi.SYS_IO_URING_SETUP, unix.EPERM, "eperm", []string{"seccomp filter refuses io_uring", "seccomp profile"}},
+		{"setup ENOSYS", abi.SYS_IO_URING_SETUP, unix.ENOSYS, "enosys", []string{"ENOSYS", "seccomp profile"}},
+		{"setup ENOMEM", abi.SYS_IO_URING_SETUP, unix.ENOMEM, "enomem", []string{"ENOMEM", "memory limit"}},
+		{"setup EINVAL", abi.SYS_IO_URING_SETUP, unix.EINVAL, "einval", []string{"set-up flags", "Linux 6.1"}},
+		{"setup EMFILE", abi.SYS_IO_URING_SETUP, unix.EMFILE, "other", []string{"too many open files"}},
+		{"register EPERM", abi.SYS_IO_URING_REGISTER, unix.EPERM, "eperm", []string{"io_uring_register"}},
+		{"enter EPERM", abi.SYS_IO_URING_ENTER, unix.EPERM, "eperm", []string{"io_uring_enter"}},
+		{"enter EIO", abi.SYS_IO_URING_ENTER, unix.EIO, "smoke", []string{"live test: receive from a socket pair"}},
 	} {
-		t.Run(c.errno.Error(), func(t *testing.T) {
-			cmd := exec.Command(os.Args[0], "-test.run=^TestSeccompChild$", "-test.v")
-			cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", childVariable, c.errno))
-			out, err := cmd.CombinedOutput()
-			if strings.Contains(string(out), "no seccomp here") {
-				t.Skip(string(out))
-			}
-			if err != nil {
-				t.Fatalf("child: %v\n%s", err, out)
-			}
+		t.Run(c.name, func(t *testing.T) {
+			out := runRefused(t, "TestFallbackChild", c.call, c.errno)
 			for _, want := range append(c.says, "cause="+c.cause) {
-				if !strings.Contains(string(out), want) {
+				if !strings.Contains(out, want) {
 					t.Errorf("the probe does not say %q:\n%s", want, out)
 				}
 			}
@@ -71,29 +98,72 @@ func TestFallbackUnderSeccomp(t *testing.T) {
 	}
 }
 
-// TestSeccompChild is the body of TestFallbackUnderSeccomp.
-func TestSeccompChild(t *testing.T) {
-	var errno int
-	if _, err := fmt.Sscan(os.Getenv(childVariable), &errno); err != nil {
-		t.Skip("runs only as the child of TestFallbackUnderSeccomp")
-	}
-	runtime.LockOSThread()
-	if err := refuse(abi.SYS_IO_URING_SETUP, unix.Errno(errno)); err != nil {
-		t.Skip("no seccomp here: ", err)
-	}
+// TestFallbackChild is the body of TestFallbackUnderSeccomp.
+func TestFallbackChild(t *testing.T) {
+	errno := refuseAsTold(t)
 	e, probe, err := iouring.New("auto", iouring.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
 	t.Logf("cause=%s %s", probe.Cause, probe)
-	if e.Name() != "epoll" || probe.Engine != "epoll" || !errors.Is(probe.Err, unix.Errno(errno)) {
+	if e.Name() != "epoll" || probe.Engine != "epoll" || !errors.Is(probe.Err, errno) {
 		t.Errorf("engine %s, probe %+v", e.Name(), probe)
 	}
 	_, _, err = iouring.New("uring", iouring.Config{})
 	var unavailable *iouring.UnavailableError
-	if !errors.As(err, &unavailable) || !errors.Is(err, unix.Errno(errno)) {
+	if !errors.As(err, &unavailable) || !errors.Is(err, errno) {
 		t.Errorf(`New("uring"): %v`, err)
+	}
+}
+
+// TestCoarseWait runs the epoll engine without epoll_pwait2, as before Linux 5.11.
+func TestCoarseWait(t *testing.T) {
+	runRefused(t, "TestCoarseWaitChild", unix.SYS_EPOLL_PWAIT2, unix.EPERM)
+}
+
+// TestCoarseWaitChild is the body of TestCoarseWait.
+func TestCoarseWaitChild(t *testing.T) {
+	refuseAsTold(t)
+	e, _, err := iouring.New("epoll", iouring.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if e.Features().FineWait {
+		t.Error("claims to wait to the nanosecond")
+	}
+	iouringtest.Quiet(t, e)
+	woken := make(chan struct{})
+	go func() {
+		for range 100 {
+			e.Wake()
+			<-woken
+		}
+	}()
+	for range 100 {
+		untilWake(t, e)
+		woken <- struct{}{}
+	}
+}
+
+func TestNoCachestat(t *testing.T) {
+	runRefused(t, "TestNoCachestatChild", unix.SYS_CACHESTAT, unix.EPERM)
+}
+
+// TestNoCachestatChild is the body of TestNoCachestat.
+func TestNoCachestatChild(t *testing.T) {
+	refuseAsTold(t)
+	if _, _, err := iouring.Cachestat(int(scratch(t, nil).Fd()), 0, 1); !errors.Is(err, iouring.ErrUnsupported) {
+		t.Errorf("Cachestat: %v, want ErrUnsupported", err)
+	}
+	e, _, err := iouring.New("epoll", iouring.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if e.Features().Cachestat {
+		t.Error("claims to have cachestat")
 	}
 }
 

@@ -24,7 +24,10 @@ type uring struct {
 	backlog  []cqe      // completions moved out of a full queue by a submission; older than those in the queue
 	ended    []userData // multishots to be armed again
 	lost     error      // why the ring is unusable, reported by the next Poll
-	messages uint64     // that peers sent
+	counters Counters
+	messages uint64 // that peers sent
+	owner    owner
+	scrap    sqe // what entry gives when the ring is lost
 	raw      bool
 }
 
@@ -35,7 +38,7 @@ func openUring(cfg Config) (*uring, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &uring{ring: r, raw: rawWaitAllowed()}
+	e := &uring{ring: r, raw: rawWaitAllowed(), owner: newOwner()}
 	if err := e.equip(cfg); err != nil {
 		e.free()
 		return nil, err
@@ -76,22 +79,41 @@ func (e *uring) equip(cfg Config) error {
 
 func (e *uring) Name() string       { return "uring" }
 func (e *uring) Features() Features { return e.features }
+func (e *uring) Counters() Counters { return e.counters }
 
-// entry returns a zeroed submission entry. A full queue is submitted early; if the kernel can't take it before
-// completions are reaped, they go to the backlog.
+// entry returns a zeroed submission entry. A full queue is submitted early. Of a lost ring it is one that goes
+// nowhere; the next Poll tells.
 func (e *uring) entry() *sqe {
-	for range 1000 {
-		if s := e.ring.next(); s != nil {
-			return s
+	e.owner.check()
+	s := e.ring.next()
+	if s == nil {
+		e.flush()
+		if s = e.ring.next(); s == nil {
+			e.scrap = sqe{}
+			return &e.scrap
+		}
+	}
+	return s
+}
+
+// flushTries is after how many enters that took nothing the ring is given up. A kernel short of memory refuses a few.
+const flushTries = 1000
+
+// flush submits all that is queued, outside of Poll.
+func (e *uring) flush() {
+	for range flushTries {
+		if e.lost != nil || e.ring.pending() == 0 {
+			return
 		}
 		e.submit()
 	}
-	panic(fmt.Sprintf("BUG: iouring: the kernel takes no entries: %d pending, %d completions, %v",
-		e.ring.pending(), e.ring.ready(), e.lost))
+	e.lost = fmt.Errorf("iouring: the kernel takes no entries: %d are pending", e.ring.pending())
 }
 
-// submit enters without waiting, outside of Poll.
+// submit enters without waiting. If the kernel wants completions to be reaped first, they go to the backlog.
 func (e *uring) submit() {
+	e.counters.Enters++
+	e.counters.EarlySubmits++
 	switch errno := e.ring.submit(); errno {
 	case 0, unix.EINTR:
 	case unix.EAGAIN, unix.EBUSY:
@@ -180,9 +202,7 @@ func (e *uring) CancelFD(fd int) {
 	s := e.entry()
 	s.opcode, s.fd, s.userData = abi.IORING_OP_ASYNC_CANCEL, int32(fd), uint64(packUserData(kindCancel, 0, 0))
 	s.opFlags = asyncCancelFD | asyncCancelAll
-	for e.ring.pending() > 0 && e.lost == nil {
-		e.submit()
-	}
+	e.flush()
 }
 
 func (e *uring) ReleaseBuffer(id uint16) {

@@ -1,6 +1,7 @@
 package iouring
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -13,6 +14,8 @@ func (e *uring) Poll(events []Event, wait time.Duration) (int, error) {
 	if len(events) == 0 {
 		panic("BUG: iouring: Poll without room for an event")
 	}
+	e.owner.check()
+	e.counters.Polls++
 	e.bufs.commit()
 	if wait == 0 || !e.idle() {
 		if e.ring.pending() > 0 || e.ring.due() {
@@ -54,6 +57,8 @@ func (e *uring) sleep(s *sleep) (over bool) {
 		if over {
 			return true
 		}
+		e.counters.Enters++
+		e.counters.Sleeps++
 		switch errno := e.ring.wait(d, raw); errno {
 		case 0, unix.EINTR, unix.ETIME:
 		case unix.EAGAIN, unix.EBUSY: // no memory for a request: let the caller turn once and free some
@@ -67,6 +72,10 @@ func (e *uring) sleep(s *sleep) (over bool) {
 }
 
 func (e *uring) enterNow() {
+	e.counters.Enters++
+	if e.ring.overflowed() {
+		e.counters.Overflows++
+	}
 	switch errno := e.ring.submit(); errno {
 	case 0, unix.EINTR, unix.EAGAIN, unix.EBUSY: // what was not submitted stays queued for the next Poll
 	default:
@@ -90,8 +99,10 @@ func (e *uring) collect(events []Event) int {
 	e.rearm()
 	if n < len(events) && e.bell.answer() {
 		events[n] = Event{Kind: EventWake}
+		e.counters.Wakes++
 		n++
 	}
+	e.counters.Events += uint64(n)
 	return n
 }
 
@@ -182,6 +193,9 @@ func transientAcceptError(errno unix.Errno) bool {
 
 // takeBuffer hands the buffer that the kernel picked to the caller, or back to the ring when nothing came.
 func (e *uring) takeBuffer(c cqe, ev *Event) {
+	if c.res == -int32(unix.ENOBUFS) {
+		e.counters.NoBuffers++
+	}
 	if c.flags&cqeFlagBuffer == 0 {
 		return
 	}
@@ -195,7 +209,7 @@ func (e *uring) takeBuffer(c cqe, ev *Event) {
 }
 
 // Close awaits the end of every operation before it lets go of their memory. If the kernel does not end them in time
-// (a dead disk), ring and buffers are left to it rather than freed under it.
+// (a dead disk, a lost ring), memory is left to it rather than freed under it.
 func (e *uring) Close() error {
 	e.cancelAll()
 	events := make([]Event, 64)
@@ -205,7 +219,9 @@ func (e *uring) Close() error {
 	}
 	if e.ops.live > 0 {
 		abandoned.Store(e, struct{}{})
-		return fmt.Errorf("iouring: close with %d operations in flight after %v: memory abandoned", e.ops.live, closeLimit)
+		e.ring.close()
+		e.bell.close()
+		return errors.Join(fmt.Errorf("iouring: close with %d operations in flight: memory abandoned", e.ops.live), e.lost)
 	}
 	e.free()
 	return nil

@@ -80,6 +80,9 @@ func (f *FaultEngine) Name() string { return f.inner.Name() }
 // Features returns the wrapped engine's features.
 func (f *FaultEngine) Features() iouring.Features { return f.inner.Features() }
 
+// Counters returns the wrapped engine's counters.
+func (f *FaultEngine) Counters() iouring.Counters { return f.inner.Counters() }
+
 // start asks the plan and reports whether the operation is to be performed, and on how many of its bytes.
 func (f *FaultEngine) start(kind iouring.EventKind, tok iouring.Token, fd, size int, off int64) (limit int, perform bool) {
 	fault := f.plan(Op{Kind: kind, Token: tok, FD: fd, Len: size, Off: off, Seq: f.seq[kind]})

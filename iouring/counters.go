@@ -1,0 +1,19 @@
+package iouring
+
+// Counters are what an engine has counted since it was made: plain integers of the owner thread, who publishes them.
+type Counters struct {
+	// Polls is the number of calls of Poll, Events what they returned in all.
+	Polls, Events uint64
+	// Enters is the number of io_uring_enter or epoll_wait calls. Polls without work for the kernel make none.
+	Enters uint64
+	// Sleeps is how many of the enters might wait.
+	Sleeps uint64
+	// EarlySubmits is how many enters were made outside of Poll: the submission queue was full, or CancelFD.
+	EarlySubmits uint64
+	// Wakes is the number of EventWake.
+	Wakes uint64
+	// NoBuffers is the number of receives that failed for want of a buffer.
+	NoBuffers uint64
+	// Overflows is how often a Poll found that completions had not fitted into the queue.
+	Overflows uint64
+}
