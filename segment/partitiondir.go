@@ -1,0 +1,41 @@
+package segment
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// topicNameMax is the longest topic name in bytes (Kafka's Topic.MAX_NAME_LENGTH): a directory's name must hold it and a suffix.
+const topicNameMax = 249
+
+// PartitionDir gives the name of a partition's directory: "<topic>-<partition>".
+func PartitionDir(tp wire.TopicPartition) string {
+	return tp.Topic + "-" + strconv.Itoa(int(tp.Partition))
+}
+
+// ParsePartitionDir reads a directory's name that PartitionDir made. ok is false for any other: too for those that Kafka gives
+// to logs which are being deleted, moved or disowned ("<topic>-<partition>.<uuid>-delete", "-future", "-stray").
+func ParsePartitionDir(name string) (tp wire.TopicPartition, ok bool) {
+	dash := strings.LastIndexByte(name, '-')
+	if dash <= 0 || dash > topicNameMax || !isTopicName(name[:dash]) {
+		return wire.TopicPartition{}, false
+	}
+	digits := name[dash+1:]
+	partition, err := strconv.ParseUint(digits, 10, 31)
+	if err != nil || len(digits) > 1 && digits[0] == '0' {
+		return wire.TopicPartition{}, false
+	}
+	return wire.TopicPartition{Topic: name[:dash], Partition: wire.PartitionIndex(partition)}, true
+}
+
+func isTopicName(s string) bool {
+	for _, c := range []byte(s) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && c != '.' && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return s != "." && s != ".."
+}
