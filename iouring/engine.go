@@ -140,6 +140,7 @@ type Engine interface {
 	// Poll submits what was started, waits until there is an event or up to wait (0: not at all, negative: without
 	// limit), and fills events. An error means that the engine is lost.
 	Poll(events []Event, wait time.Duration) (int, error)
-	// Close cancels and awaits what is in flight, then frees everything. Events not yet polled are dropped.
+	// Close cancels and awaits what is in flight, then frees everything. Events not yet polled are dropped. A second
+	// Close does nothing.
 	Close() error
 }

@@ -26,6 +26,7 @@ type epoll struct {
 	features Features
 	counters Counters
 	owner    owner
+	closed   bool
 	ts       unix.Timespec // what epoll_pwait2 is pointed at
 	fd       int
 	lost     error
@@ -212,7 +213,10 @@ func (e *epoll) Signal(peer Engine) { peer.Wake() }
 
 // Close waits for the calls that workers are in, however long a disk takes: their memory is the caller's.
 func (e *epoll) Close() error {
-	e.release()
+	if !e.closed {
+		e.closed = true
+		e.release()
+	}
 	return nil
 }
 

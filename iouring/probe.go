@@ -85,7 +85,7 @@ func newEpoll(cfg Config, probe Probe) (Engine, Probe, error) {
 }
 
 func tryUring(cfg Config) (*uring, error) {
-	e, err := openUring(cfg)
+	e, err := openUring(cfg, setupPreference)
 	if err != nil {
 		return nil, err
 	}

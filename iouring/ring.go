@@ -45,9 +45,12 @@ const requiredFeatures = abi.IORING_FEAT_SINGLE_MMAP | abi.IORING_FEAT_NODROP | 
 // errMissing marks a ring that exists but lacks something the engine needs.
 var errMissing = errors.New("iouring: kernel lacks a required io_uring feature")
 
-func openRing(entries, cqEntries uint32) (*ring, error) {
+// setupPreference lists the set-ups to try, best first: the index-free submission queue came with 6.6.
+var setupPreference = []uint32{baseSetup | setupNoSQArray, baseSetup}
+
+func openRing(entries, cqEntries uint32, preference []uint32) (*ring, error) {
 	r := &ring{}
-	if err := r.setup(entries, cqEntries); err != nil {
+	if err := r.setup(entries, cqEntries, preference); err != nil {
 		return nil, err
 	}
 	if missing := requiredFeatures &^ r.params.Features; missing != 0 {
@@ -62,10 +65,10 @@ func openRing(entries, cqEntries uint32) (*ring, error) {
 	return r, nil
 }
 
-// setup asks for the index-free submission queue first (6.6) and does without if the kernel knows no such flag.
-func (r *ring) setup(entries, cqEntries uint32) error {
+// setup takes the first of the preferred set-ups whose flags the kernel knows.
+func (r *ring) setup(entries, cqEntries uint32, preference []uint32) error {
 	var err error
-	for _, flags := range []uint32{baseSetup | setupNoSQArray, baseSetup} {
+	for _, flags := range preference {
 		r.params = abi.IOURingParams{CQEntries: cqEntries, Flags: flags}
 		r.fd, err = abi.IOURingSetup(uint(entries), &r.params)
 		if !errors.Is(err, unix.EINVAL) {

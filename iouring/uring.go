@@ -27,14 +27,15 @@ type uring struct {
 	counters Counters
 	messages uint64 // that peers sent
 	owner    owner
+	closed   bool
 	scrap    sqe // what entry gives when the ring is lost
 	raw      bool
 }
 
 var _ Engine = (*uring)(nil)
 
-func openUring(cfg Config) (*uring, error) {
-	r, err := openRing(cfg.Entries, cfg.CQEntries)
+func openUring(cfg Config, preference []uint32) (*uring, error) {
+	r, err := openRing(cfg.Entries, cfg.CQEntries, preference)
 	if err != nil {
 		return nil, err
 	}
@@ -117,13 +118,19 @@ func (e *uring) submit() {
 	switch errno := e.ring.submit(); errno {
 	case 0, unix.EINTR:
 	case unix.EAGAIN, unix.EBUSY:
-		for n := e.ring.ready(); n > 0; n-- {
-			e.backlog = append(e.backlog, e.ring.completion(0))
-			e.ring.advance(1)
-		}
+		e.spill()
 	default:
 		e.lose(errno)
 	}
+}
+
+// spill moves the waiting completions to the backlog.
+func (e *uring) spill() {
+	n := e.ring.ready()
+	for i := range n {
+		e.backlog = append(e.backlog, e.ring.completion(i))
+	}
+	e.ring.advance(n)
 }
 
 func (e *uring) lose(errno unix.Errno) {

@@ -72,6 +72,9 @@ func (e *uring) sleep(s *sleep) (over bool) {
 }
 
 func (e *uring) enterNow() {
+	if e.lost != nil {
+		return
+	}
 	e.counters.Enters++
 	if e.ring.overflowed() {
 		e.counters.Overflows++
@@ -211,6 +214,10 @@ func (e *uring) takeBuffer(c cqe, ev *Event) {
 // Close awaits the end of every operation before it lets go of their memory. If the kernel does not end them in time
 // (a dead disk, a lost ring), memory is left to it rather than freed under it.
 func (e *uring) Close() error {
+	if e.closed {
+		return nil
+	}
+	e.closed = true
 	e.cancelAll()
 	events := make([]Event, 64)
 	for deadline := time.Now().Add(closeLimit); e.ops.live > 0 && e.lost == nil && time.Now().Before(deadline); {
