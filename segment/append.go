@@ -11,7 +11,7 @@ type AppendPlan struct {
 	BaseOffset    wire.Offset
 	LastOffset    wire.Offset
 	LogAppendTime wire.Timestamp // wire.NoTimestamp unless message.timestamp.type says LogAppendTime
-	EpochChanged  bool           // the leader epoch cache got an entry: EpochCheckpoint is to be written
+	EpochChanged  bool           // the leader epoch cache got an entry; the next PlanFlush writes it
 
 	undo appendUndo
 }
@@ -88,7 +88,7 @@ func (l *Log) place(b wire.RecordBatch, now wire.Timestamp) AppendPlan {
 	p.undo.indexed, p.undo.timeIndexed = s.place(b, wire.Position(len(b)), l.config.IndexIntervalBytes)
 	l.size += int64(len(b))
 	l.recent.push(base, recentBatch{last: last, position: int32(p.Position), length: int32(len(b))})
-	p.EpochChanged = l.epochs.Assign(b.PartitionLeaderEpoch(), base)
+	p.EpochChanged = l.AssignEpoch(b.PartitionLeaderEpoch(), base)
 	l.producers.update(b, &p.undo.producer)
 	return p
 }
@@ -112,6 +112,7 @@ func (l *Log) Undo(p AppendPlan) {
 	l.recent.pop()
 	if p.EpochChanged {
 		l.epochs.TruncateFromEnd(p.BaseOffset)
+		l.epochsDirty = true
 	}
 	l.producers.undo(&u.producer)
 }

@@ -25,7 +25,7 @@ var ErrIndex = errors.New("segment: index file does not match")
 // batch now. They are kept as they are; what to do about them (fetch them again from another replica, refuse to lead, go
 // offline) is decided above.
 type CorruptionError struct {
-	Dir      string        // the partition's directory
+	Dir      string        // the partition's directory; "" if the reader was not told
 	Segment  wire.Offset   // base offset of the segment
 	Position wire.Position // first bad byte in its .log
 	End      wire.Position // where the next good batch begins, or the file's size
@@ -36,8 +36,11 @@ type CorruptionError struct {
 
 // Error names the file, the range and the offset.
 func (e *CorruptionError) Error() string {
-	s := fmt.Sprintf("segment: %s is damaged at bytes %d to %d, offset %d: %s",
-		logName(e.Dir, e.Segment), e.Position, e.End, e.Offset, e.Reason)
+	where := "the .log"
+	if e.Dir != "" {
+		where = logName(e.Dir, e.Segment)
+	}
+	s := fmt.Sprintf("segment: %s is damaged at bytes %d to %d, offset %d: %s", where, e.Position, e.End, e.Offset, e.Reason)
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}

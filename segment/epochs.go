@@ -13,10 +13,12 @@ func (l *Log) EndOffsetForEpoch(e wire.LeaderEpoch) (wire.LeaderEpoch, wire.Offs
 	return l.epochs.EndOffsetFor(e, l.LogEndOffset())
 }
 
-// AssignEpoch notes that records from start on are written under e, and says whether that was news; then EpochCheckpoint is to
-// be written.
+// AssignEpoch notes that records from start on are written under e, and says whether that was news. The next PlanFlush writes
+// it; until then recovery knows it from the batches.
 func (l *Log) AssignEpoch(e wire.LeaderEpoch, start wire.Offset) (changed bool) {
-	return l.epochs.Assign(e, start)
+	changed = l.epochs.Assign(e, start)
+	l.epochsDirty = l.epochsDirty || changed
+	return changed
 }
 
 // EpochCheckpoint is the content of the leader-epoch-checkpoint file.

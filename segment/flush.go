@@ -1,20 +1,22 @@
 package segment
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/ringmill/ringmill/wire"
 )
 
-// FlushPlan is what makes a log durable up to an offset: index entries that files lack, the files to sync, and for a clean
-// shutdown a producer snapshot. Run does it; it touches nothing of the Log.
+// FlushPlan is what makes a log durable up to an offset: index entries and leader epochs that files lack, the files to sync, and
+// for a clean shutdown a producer snapshot. Run does it; it touches nothing of the Log.
 type FlushPlan struct {
 	dir      string
 	upTo     wire.Offset // the recovery point once the plan has run
 	segments []segmentFlush
 	snapshot []byte // nil: none
 	at       wire.Offset
-	syncDir  bool // names were created since the last flush
+	epochs   []byte // leader-epoch-checkpoint; nil: as it is
+	syncDir  bool   // names were created since the last flush
 }
 
 // segmentFlush is one segment's part of a FlushPlan.
@@ -29,7 +31,7 @@ type segmentFlush struct {
 func (p *FlushPlan) UpTo() wire.Offset { return p.upTo }
 
 // Empty reports whether there is nothing to do.
-func (p *FlushPlan) Empty() bool { return len(p.segments) == 0 && p.snapshot == nil }
+func (p *FlushPlan) Empty() bool { return len(p.segments) == 0 && p.snapshot == nil && p.epochs == nil }
 
 // PlanFlush plans to make everything below the log end offset durable. The caller sees to it that all writes of earlier
 // AppendPlans are done before Run.
@@ -48,6 +50,9 @@ func (l *Log) PlanClose() FlushPlan {
 
 func (l *Log) planFlush(closing bool) FlushPlan {
 	p := FlushPlan{dir: l.dir, upTo: l.LogEndOffset()}
+	if l.epochsDirty {
+		p.epochs = l.EpochCheckpoint()
+	}
 	active := l.ActiveSegment()
 	p.syncDir = len(l.segments) > 1 && l.recoveryPoint <= active.baseOffset
 	for i := l.segmentAt(l.recoveryPoint); i < len(l.segments); i++ {
@@ -68,6 +73,11 @@ func (p *FlushPlan) Run(fsys FS) error {
 	for i := range p.segments {
 		if err := p.segments[i].run(fsys); err != nil {
 			return err
+		}
+	}
+	if p.epochs != nil {
+		if err := fsys.WriteFileAtomic(p.dir+"/"+LeaderEpochCheckpoint, p.epochs); err != nil {
+			return fmt.Errorf("segment: write %s of %s: %w", LeaderEpochCheckpoint, p.dir, err)
 		}
 	}
 	if p.snapshot != nil {
@@ -100,6 +110,9 @@ func (l *Log) Flushed(p FlushPlan) {
 	}
 	if p.snapshot != nil {
 		l.snapshot = p.at
+	}
+	if p.epochs != nil {
+		l.epochsDirty = l.epochsDirty && !bytes.Equal(p.epochs, l.EpochCheckpoint())
 	}
 	l.Synced(p.upTo)
 }

@@ -50,6 +50,7 @@ type Log struct {
 	recent        recentBatches
 	producers     ProducerStateTable
 	epochs        LeaderEpochCache
+	epochsDirty   bool        // the leader-epoch-checkpoint file lacks a change
 	snapshot      wire.Offset // offset of the newest producer snapshot file; NoOffset if there is none
 	rolling       bool        // between PlanRoll and Rolled or RollAbandoned
 }

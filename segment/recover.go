@@ -212,8 +212,8 @@ func (o *opener) bound() error {
 	for _, s := range l.segments {
 		l.size += int64(s.size)
 	}
-	l.epochs.TruncateFromEnd(end)
-	l.epochs.TruncateFromStart(l.start)
+	l.epochsDirty = l.epochs.TruncateFromEnd(end) || l.epochsDirty
+	l.epochsDirty = l.epochs.TruncateFromStart(l.start) || l.epochsDirty
 	return nil
 }
 

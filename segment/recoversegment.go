@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -215,7 +216,11 @@ func (o *opener) readIndexes(s *Segment) error {
 		}
 		return nil
 	}
-	offsets = soundOffsetEntries(s.baseOffset, offsets, s.size)
+	sound := soundOffsetEntries(s.baseOffset, offsets, s.size)
+	if len(sound) == 0 && len(bytes.Trim(offsets, "\x00")) > 0 {
+		o.noteRebuilt(s)
+	}
+	offsets = sound
 	offsets = offsets[:upperOffset(s.baseOffset, offsets, trust-1)*offsetEntrySize]
 	n := len(offsets) / offsetEntrySize
 	if n == 0 {
@@ -269,7 +274,7 @@ func (o *opener) scan(s *Segment, f io.ReaderAt, durable, limit wire.Offset) err
 		s.size = at
 		s.place(b, wire.Position(b.Length()), o.log.config.IndexIntervalBytes)
 		if e := b.PartitionLeaderEpoch(); e > o.log.epochs.Latest() {
-			o.log.epochs.Assign(e, b.BaseOffset())
+			o.log.AssignEpoch(e, b.BaseOffset())
 		}
 	}
 	o.noteDamage(w.damage)

@@ -60,7 +60,7 @@ func (l *Log) AdvanceStart(off wire.Offset) bool {
 		return false
 	}
 	l.start = off
-	l.epochs.TruncateFromStart(off)
+	l.epochsDirty = l.epochs.TruncateFromStart(off) || l.epochsDirty
 	return true
 }
 

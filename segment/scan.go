@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -66,7 +67,8 @@ func (s *scanner) read(pos wire.Position, verify bool) (b wire.RecordBatch, faul
 	}
 	b = wire.RecordBatch(head)
 	if b.Magic() != 2 {
-		return nil, s.oldFormat(b), nil
+		fault, err := s.otherMagic(b, pos)
+		return nil, fault, err
 	}
 	if fault := headerFault(b, s.size-pos); fault != "" {
 		return nil, fault, nil
@@ -77,14 +79,27 @@ func (s *scanner) read(pos wire.Position, verify bool) (b wire.RecordBatch, faul
 	return b, "", nil
 }
 
-// oldFormatFault marks bytes that look like a message set of magic 0 or 1.
+// oldFormatFault marks a message set of magic 0 or 1.
 const oldFormatFault = "message format before version 2"
 
-func (s *scanner) oldFormat(b wire.RecordBatch) string {
-	if (b.Magic() == 0 || b.Magic() == 1) && b.Length() > 26 && b.BaseOffset() >= s.base {
-		return oldFormatFault
+// Messages of magic 0 and 1 (Kafka's LegacyRecord): after offset and length a CRC-32 of everything from the magic on.
+const (
+	oldCRCAt   = 12
+	oldMagicAt = 16
+)
+
+// otherMagic says what bytes are that are no batch of magic 2. An old message is known by its checksum, so that a torn tail is
+// not taken for one.
+func (s *scanner) otherMagic(b wire.RecordBatch, pos wire.Position) (fault string, err error) {
+	magic, length, sum := b.Magic(), b.Length(), binary.BigEndian.Uint32(b[oldCRCAt:])
+	if magic != 0 && magic != 1 || length <= oldMagicAt || length > len(s.buf) || wire.Position(length) > s.size-pos {
+		return fmt.Sprintf("magic is %d", magic), nil
 	}
-	return fmt.Sprintf("magic is %d", b.Magic())
+	all, err := s.view(pos, length)
+	if err == nil && crc32.ChecksumIEEE(all[oldMagicAt:]) == sum {
+		return oldFormatFault, nil
+	}
+	return fmt.Sprintf("magic is %d", magic), err
 }
 
 // whole reads the rest of the batch whose header is b and checks its sum.
