@@ -82,7 +82,7 @@ func (a *app) consume(ctx context.Context, topic string, f consumeFlags, sink *r
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	ends := newEndTracker(f.exit, stop)
-	client, err := a.openConsumer(reading, topic, f, ends)
+	client, err := a.openConsumer(ctx, topic, f, ends)
 	if err != nil {
 		return err
 	}
