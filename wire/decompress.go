@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 )
 
@@ -30,12 +29,11 @@ type Decompressor struct {
 	// Limit bounds the output in bytes; 0 means DecompressedMax.
 	Limit int
 
-	out       []byte
-	src       bytes.Reader
-	gzip      *gzip.Reader
-	lz4       *lz4.Reader
-	zstd      *zstd.Decoder
-	zstdLimit int // that zstd was made with
+	out  []byte
+	src  bytes.Reader
+	gzip *gzip.Reader
+	lz4  *lz4.Reader
+	zstd zstdDecoder
 }
 
 var decompressors = sync.Pool{New: func() any { return new(Decompressor) }}
@@ -69,7 +67,7 @@ func (d *Decompressor) Decompress(c Compression, src []byte) (out []byte, err er
 	case CompressionLZ4:
 		err = d.unfoldLZ4(src)
 	case CompressionZstd:
-		err = d.unfoldZstd(src)
+		d.out, err = d.zstd.appendDecoded(d.out, src, d.limit())
 	default:
 		err = errors.New("unknown codec")
 	}
@@ -104,22 +102,6 @@ func (d *Decompressor) unfoldLZ4(src []byte) error {
 	}
 	d.lz4.Reset(&d.src)
 	return d.readAll(d.lz4)
-}
-
-func (d *Decompressor) unfoldZstd(src []byte) (err error) {
-	if d.zstd == nil || d.zstdLimit != d.limit() {
-		d.zstdLimit = d.limit()
-		// One decoder without goroutines; DecodeAll sizes its output by what its input can hold.
-		if d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxMemory(uint64(d.zstdLimit))); err != nil {
-			return err
-		}
-	}
-	d.out, err = d.zstd.DecodeAll(src, d.out)
-	if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
-		return ErrDecompressedTooLarge
-	}
-	return err
 }
 
 // readAll appends everything that r gives to the output, within the limit.

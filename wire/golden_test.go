@@ -15,7 +15,7 @@ import (
 // The files of testdata/golden were written by Apache Kafka 4.1.1's own message classes: one line a version.
 
 // goldenLines reads a file of lines of fields.
-func goldenLines(t *testing.T, name string) [][]string {
+func goldenLines(t testing.TB, name string) [][]string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "golden", name))
 	if err != nil {
@@ -49,7 +49,7 @@ func atoi(t *testing.T, s string) int {
 	return n
 }
 
-func unhex(t *testing.T, s string) []byte {
+func unhex(t testing.TB, s string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(s)
 	if err != nil {
