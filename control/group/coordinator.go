@@ -59,9 +59,10 @@ type Coordinator struct {
 	nextExpiryMS int64
 	expiring     []string // groups that the offset expiry under way has still to look at
 
-	nowMS int64          // monotonic time of the call in progress
-	wall  wire.Timestamp // wall clock of the call in progress
-	fx    Effects        // what the call in progress has gathered
+	nowMS   int64          // monotonic time of the call in progress
+	wall    wire.Timestamp // wall clock of the call in progress
+	fx      Effects        // what the call in progress has gathered
+	touched *group         // the group that the call in progress is about, for check
 }
 
 // phase says whether the shard's log has been read.
@@ -158,6 +159,7 @@ func (c *Coordinator) Tick(nowMS int64, wall wire.Timestamp) Effects {
 }
 
 func (c *Coordinator) fire(t *timer) {
+	c.touched = t.group
 	switch t.kind {
 	case timerSession:
 		c.sessionExpired(t.group, t.member)
@@ -257,7 +259,14 @@ func (c *Coordinator) createGroup(id string) *group {
 	}
 	g := newGroup(id, c.wall)
 	c.groups[id] = g
+	c.touched = g
 	return g
+}
+
+// lookup finds a group; nil if there is none.
+func (c *Coordinator) lookup(id string) *group {
+	c.touched = c.groups[id]
+	return c.touched
 }
 
 // dropGroup forgets the group; whoever waits for it is told code.
@@ -274,6 +283,9 @@ func (c *Coordinator) dropGroup(g *group, code wire.ErrorCode) {
 	c.memoryBytes -= g.offsets.memoryBytes()
 	g.state = Dead
 	delete(c.groups, g.id)
+	if c.touched == g {
+		c.touched = nil
+	}
 }
 
 // answerCode is what a client is told of an append's failure, as Kafka's CoordinatorOperationExceptionHelper maps it.

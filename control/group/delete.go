@@ -1,8 +1,6 @@
 package group
 
 import (
-	"slices"
-
 	"github.com/ringmill/ringmill/wire"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -14,10 +12,7 @@ func (c *Coordinator) deleteGroups(h Handle, req *kmsg.DeleteGroupsRequest) {
 	resp.Version = req.Version
 	a := &deleteGroupsAppend{handle: h, resp: resp}
 	var records []wire.Record
-	for i, id := range req.Groups {
-		if slices.Contains(req.Groups[:i], id) {
-			continue
-		}
+	for _, id := range distinct(req.Groups) {
 		r := kmsg.NewDeleteGroupsResponseGroup()
 		r.Group = id
 		if code := c.checkDelete(id); code != wire.None {

@@ -15,15 +15,27 @@ const classicType = "classic"
 func (c *Coordinator) describeGroups(h Handle, req *kmsg.DescribeGroupsRequest) {
 	resp := kmsg.NewPtrDescribeGroupsResponse()
 	resp.Version = req.Version
-	resp.Groups = make([]kmsg.DescribeGroupsResponseGroup, len(req.Groups))
-	for i, id := range req.Groups {
+	for _, id := range distinct(req.Groups) {
 		if g := c.groups[id]; g == nil || !g.durable {
-			resp.Groups[i] = describeUnknown(id, req.Version)
+			resp.Groups = append(resp.Groups, describeUnknown(id, req.Version))
 		} else {
-			resp.Groups[i] = g.describe()
+			resp.Groups = append(resp.Groups, g.describe())
 		}
 	}
 	c.reply(h, resp)
+}
+
+// distinct leaves out the groups that are named again, so that a small request cannot ask for a large group many times.
+func distinct(ids []string) []string {
+	seen := make(map[string]struct{}, len(ids))
+	out := make([]string, 0, len(ids))
+	for _, id := range ids {
+		if _, again := seen[id]; !again {
+			seen[id] = struct{}{}
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // describeUnknown: a group that is not there is Dead, and from version 6 on an error too (KIP-1043).

@@ -26,7 +26,7 @@ func (c *Coordinator) heartbeatCode(req *kmsg.HeartbeatRequest) wire.ErrorCode {
 	if req.Group == "" {
 		return wire.InvalidGroupID
 	}
-	g := c.groups[req.Group]
+	g := c.lookup(req.Group)
 	if g == nil {
 		return wire.UnknownMemberID
 	}

@@ -17,7 +17,8 @@ func (c *Coordinator) joinGroup(h Handle, cl Client, req *kmsg.JoinGroupRequest)
 		c.refuseJoin(j, req.MemberID, code)
 		return
 	}
-	g, known := c.groups[req.Group]
+	g := c.lookup(req.Group)
+	known := g != nil
 	if !known {
 		if req.MemberID != "" {
 			c.refuseJoin(j, req.MemberID, wire.UnknownMemberID)
@@ -48,9 +49,15 @@ func (c *Coordinator) checkJoin(req *kmsg.JoinGroupRequest) wire.ErrorCode {
 		return wire.InvalidGroupID
 	case req.SessionTimeoutMillis < c.cfg.MinSessionTimeoutMS || req.SessionTimeoutMillis > c.cfg.MaxSessionTimeoutMS:
 		return wire.InvalidSessionTimeout
+	case len(req.Protocols) > protocolsMax:
+		return wire.InvalidRequest
 	}
 	return wire.None
 }
+
+// protocolsMax bounds the protocols of one member, because names that are listed twice are found by comparing each with
+// all before it. Clients list at most a handful; Kafka has no bound.
+const protocolsMax = 1_000
 
 func (c *Coordinator) joinKnownGroup(g *group, j *join) {
 	switch {
@@ -76,7 +83,11 @@ func (c *Coordinator) joinKnownGroup(g *group, j *join) {
 // the first to come back have a place.
 func (c *Coordinator) acceptsMember(g *group, j *join) bool {
 	m := g.members[j.req.MemberID]
-	if m == nil && c.memoryBytes+requestSize(j.req)+memberOverheadBytes > c.cfg.MemoryBytes {
+	growth := requestSize(j.req) + memberOverheadBytes
+	if m != nil {
+		growth = requestSize(j.req) - m.protocolsSize()
+	}
+	if growth > 0 && c.memoryBytes+growth > c.cfg.MemoryBytes {
 		return false
 	}
 	switch g.state {

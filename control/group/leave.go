@@ -44,7 +44,7 @@ func (c *Coordinator) checkLeave(req *kmsg.LeaveGroupRequest) (*group, wire.Erro
 	if req.Group == "" {
 		return nil, wire.InvalidGroupID
 	}
-	g := c.groups[req.Group]
+	g := c.lookup(req.Group)
 	if g == nil {
 		return nil, wire.UnknownMemberID
 	}

@@ -89,6 +89,14 @@ func (m *member) size() int64 {
 	if m.instanceID != nil {
 		n += len(*m.instanceID)
 	}
+	return int64(n) + m.protocolsSize()
+}
+
+// protocolOverheadBytes is what an entry of the list costs beside its name and metadata.
+const protocolOverheadBytes = 40
+
+func (m *member) protocolsSize() int64 {
+	n := protocolOverheadBytes * len(m.protocols)
 	for i := range m.protocols {
 		n += len(m.protocols[i].name) + len(m.protocols[i].metadata)
 	}
@@ -97,7 +105,7 @@ func (m *member) size() int64 {
 
 // requestSize is what the protocols of a JoinGroup would take.
 func requestSize(req *kmsg.JoinGroupRequest) int64 {
-	n := 0
+	n := protocolOverheadBytes * len(req.Protocols)
 	for i := range req.Protocols {
 		n += len(req.Protocols[i].Name) + len(req.Protocols[i].Metadata)
 	}

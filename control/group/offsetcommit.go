@@ -12,7 +12,7 @@ func (c *Coordinator) offsetCommit(h Handle, req *kmsg.OffsetCommitRequest) {
 		c.reply(h, commitResponse(req))
 		return
 	}
-	g := c.groups[req.Group]
+	g := c.lookup(req.Group)
 	if code := c.checkCommit(g, req); code != wire.None {
 		c.reply(h, commitError(req, code))
 		return

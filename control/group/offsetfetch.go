@@ -62,10 +62,16 @@ func (c *Coordinator) fetched(req *kmsg.OffsetFetchRequest) *kmsg.OffsetFetchRes
 		resp.Topics = singleGroupTopics(c.fetchTopics(req.Group, groupTopics(req)))
 		return resp
 	}
-	resp.Groups = make([]kmsg.OffsetFetchResponseGroup, len(req.Groups))
+	all := map[string]bool{}
 	for i := range req.Groups {
-		resp.Groups[i].Group = req.Groups[i].Group
-		resp.Groups[i].Topics = c.fetchTopics(req.Groups[i].Group, req.Groups[i].Topics)
+		id, topics := req.Groups[i].Group, req.Groups[i].Topics
+		if topics == nil && all[id] {
+			continue // a small request shall not ask for all offsets of a group many times
+		}
+		all[id] = all[id] || topics == nil
+		g := kmsg.NewOffsetFetchResponseGroup()
+		g.Group, g.Topics = id, c.fetchTopics(id, topics)
+		resp.Groups = append(resp.Groups, g)
 	}
 	return resp
 }

@@ -11,7 +11,7 @@ const (
 	keyOffsetCommit    = 1
 	keyGroupMetadata   = 2
 
-	valueOffsetCommit       = 3
+	valueOffsetCommit       = 4
 	valueOffsetCommitExpire = 1 // the one version that has an expiry time, for commits that ask for one
 	valueGroupMetadata      = 3
 )

@@ -61,6 +61,7 @@ func (a staticRejoinAppend) appended(c *Coordinator, code wire.ErrorCode) {
 		c.revertStaticMember(a, code)
 		return
 	}
+	c.extendSession(m, m.sessionTimeoutMS) // it may have run out while the member waited
 	resp := g.joinResult(m, false)
 	switch leads := g.isLeader(m.id); {
 	case a.join.version < 9:

@@ -39,7 +39,7 @@ func (c *Coordinator) checkSync(req *kmsg.SyncGroupRequest) (*group, wire.ErrorC
 	if req.Group == "" {
 		return nil, wire.InvalidGroupID
 	}
-	g := c.groups[req.Group]
+	g := c.lookup(req.Group)
 	if g == nil || g.state == Empty {
 		return nil, wire.UnknownMemberID
 	}
@@ -79,15 +79,22 @@ func (c *Coordinator) setSyncWaiter(m *member, w waiter) {
 
 // storeAssignment writes the leader's assignment. A member that it leaves out gets an empty one.
 func (c *Coordinator) storeAssignment(g *group, req *kmsg.SyncGroupRequest) {
-	assignment := make(map[string][]byte, len(req.GroupAssignment))
+	assignment := make(map[string][]byte, len(g.members))
+	var size int64
 	for i := range req.GroupAssignment {
 		a := &req.GroupAssignment[i]
 		if g.members[a.MemberID] != nil {
 			assignment[a.MemberID] = bytes.Clone(a.MemberAssignment)
+			size += int64(len(a.MemberAssignment))
 		}
 	}
+	then := assignmentAppend{group: g, generation: g.generation, assignment: assignment}
+	if c.memoryBytes+size > c.cfg.MemoryBytes { // as an assignment that is too large for a batch
+		then.appended(c, answerCode(wire.MessageTooLarge))
+		return
+	}
 	record := groupRecord(g, func(m *member) []byte { return assignment[m.id] })
-	c.append([]wire.Record{record}, assignmentAppend{group: g, generation: g.generation, assignment: assignment})
+	c.append([]wire.Record{record}, then)
 }
 
 // assignmentAppend is the record of a generation with its assignment.
@@ -99,6 +106,7 @@ type assignmentAppend struct {
 
 func (a assignmentAppend) appended(c *Coordinator, code wire.ErrorCode) {
 	g := a.group
+	c.touched = g
 	if code == wire.None {
 		g.durable = true
 	}

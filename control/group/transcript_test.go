@@ -173,6 +173,9 @@ func (o *ownScript) run(t *testing.T, d *datadriven.TestData) string {
 		cfg.OffsetsRetentionMS = a.number("retention", cfg.OffsetsRetentionMS)
 		o.use(cfg)
 		return ""
+	case "max-size":
+		o.m.cfg.MaxSize = int(a.number("to", 0))
+		return ""
 	case "hold":
 		o.m.hold = true
 		return ""
