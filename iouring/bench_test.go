@@ -140,8 +140,8 @@ func answerSignals(b *testing.B, kind string, back iouring.Engine, rounds int, p
 	for range rounds {
 		untilWake(b, peer)
 		peer.Signal(back)
-		flush(b, peer)
 	}
+	flush(b, peer)
 	<-over
 	_ = peer.Close()
 }

@@ -103,13 +103,15 @@ type Engine interface {
 	// Accept arms the listening socket fd: one EventAccept per connection, Res being the new descriptor
 	// (non-blocking, close-on-exec), with More set. Connections that vanished before they were accepted are
 	// passed over. An event without More, Res = -errno, means that it is no longer armed (-EMFILE, -ENFILE, ...):
-	// the caller decides when to call Accept again, for the engine trying at once would only spin.
+	// the caller decides when to call Accept again, for the engine trying at once would only spin. fd may be made
+	// non-blocking.
 	Accept(tok Token, fd int)
 	// Recv receives once from socket fd into a buffer that the engine picks when there are bytes, so that an idle
 	// connection holds none. Exactly one EventRecv follows: Res > 0 with Buf and BufID, which must be released;
 	// 0 at end of stream; -ENOBUFS when bytes wait but no buffer is free (release some, then call again).
 	Recv(tok Token, fd int)
-	// RecvInto receives once into dst, which the caller leaves alone until the EventRecvInto. dst may be Go memory.
+	// RecvInto receives once into dst, which the caller leaves alone until the EventRecvInto. dst may be Go memory;
+	// it must have room for a byte.
 	RecvInto(tok Token, fd int, dst []byte)
 	// PollOut waits until socket fd can be written; Res is the poll mask (POLLOUT, POLLERR, POLLHUP).
 	PollOut(tok Token, fd int)
@@ -125,7 +127,8 @@ type Engine interface {
 	// CancelFD cancels all that is armed on fd; each operation still yields its event, Res = -ECANCELED unless it
 	// finished first. When it returns fd may be closed. It must be called before the close of any fd that an
 	// operation was ever started on. A file operation that a thread already runs is not interrupted; the epoll
-	// engine waits for it, lest it touch a descriptor of the same number opened meanwhile.
+	// engine waits for it, lest it touch a descriptor of the same number opened meanwhile. (A ring also cancels what
+	// was started on duplicates of fd: to it they are the same file.)
 	CancelFD(fd int)
 	// ReleaseBuffer gives a receive buffer back. Releasing one twice panics.
 	ReleaseBuffer(id uint16)

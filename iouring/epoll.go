@@ -136,7 +136,10 @@ func (e *epoll) Accept(tok Token, fd int) {
 
 func (e *epoll) Recv(tok Token, fd int) { e.startReader(EventRecv, tok, fd, nil) }
 
-func (e *epoll) RecvInto(tok Token, fd int, dst []byte) { e.startReader(EventRecvInto, tok, fd, dst) }
+func (e *epoll) RecvInto(tok Token, fd int, dst []byte) {
+	mustHaveRoom(dst)
+	e.startReader(EventRecvInto, tok, fd, dst)
+}
 
 // PollOut asks the socket itself: the edge that told of its being writable may have come and gone before the caller
 // met EAGAIN and before it decided to wait.

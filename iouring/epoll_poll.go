@@ -48,6 +48,7 @@ func (e *epoll) sleep(s *sleep) (over bool) {
 	for {
 		d, raw, over := s.next()
 		if over {
+			e.look()
 			return true
 		}
 		e.counters.Sleeps++

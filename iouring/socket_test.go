@@ -96,6 +96,41 @@ func TestAcceptFails(t *testing.T) {
 	})
 }
 
+// TestAcceptWithoutDescriptors runs into the limit on descriptors and out of it again.
+func TestAcceptWithoutDescriptors(t *testing.T) {
+	iouringtest.Each(t, iouring.Config{}, func(t *testing.T, e iouring.Engine) {
+		fd, addr := listen(t, e)
+		dial(t, addr)
+		var before unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+			t.Fatal(err)
+		}
+		next, err := unix.Dup(fd) // the number the next descriptor would get
+		if err != nil {
+			t.Fatal(err)
+		}
+		unix.Close(next)
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(next), Max: before.Max}); err != nil {
+			t.Fatal(err)
+		}
+		e.Accept(1, fd)
+		ev := iouringtest.AwaitOne(t, e, iouring.EventAccept, 1)
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+			t.Fatal(err)
+		}
+		if ev.Res != -int32(unix.EMFILE) || ev.More {
+			t.Fatalf("event %+v, want -EMFILE and no more", ev)
+		}
+		iouringtest.Quiet(t, e)
+		e.Accept(1, fd)
+		ev = iouringtest.AwaitOne(t, e, iouring.EventAccept, 1)
+		if ev.Res < 0 || !ev.More {
+			t.Fatalf("event %+v, want the connection that waited", ev)
+		}
+		unix.Close(int(ev.Res))
+	})
+}
+
 func TestRecv(t *testing.T) {
 	iouringtest.Each(t, iouring.Config{Buffers: 4, BufferSize: 4096}, func(t *testing.T, e iouring.Engine) {
 		ours, peer := iouringtest.SocketPair(t, e)
@@ -280,7 +315,7 @@ func TestPollOutLate(t *testing.T) {
 }
 
 func TestSocketOperationsOnClosedDescriptor(t *testing.T) {
-	const closed = 1 << 19 // beyond any limit on descriptors here
+	const closed = 1 << 16 // beyond any limit on descriptors here
 	iouringtest.Each(t, iouring.Config{}, func(t *testing.T, e iouring.Engine) {
 		e.Recv(1, closed)
 		if ev := iouringtest.AwaitOne(t, e, iouring.EventRecv, 1); ev.Res != -int32(unix.EBADF) {

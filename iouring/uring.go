@@ -173,9 +173,10 @@ func (e *uring) Recv(tok Token, fd int) {
 }
 
 func (e *uring) RecvInto(tok Token, fd int, dst []byte) {
+	mustHaveRoom(dst)
 	s, o := e.start(EventRecvInto, tok, fd, abi.IORING_OP_RECV)
 	o.dst = dst
-	s.addr, s.len = address(dst), uint32(len(dst))
+	s.addr, s.len = address(dst), length(dst)
 }
 
 func (e *uring) PollOut(tok Token, fd int) {
@@ -186,7 +187,7 @@ func (e *uring) PollOut(tok Token, fd int) {
 func (e *uring) ReadAt(tok Token, fd int, dst []byte, off int64) {
 	s, o := e.start(EventRead, tok, fd, abi.IORING_OP_READ)
 	o.dst = dst
-	s.addr, s.len, s.off = address(dst), uint32(len(dst)), uint64(off)
+	s.addr, s.len, s.off = address(dst), length(dst), uint64(off)
 	if len(dst) > asyncReadBytes {
 		s.flags = abi.IOSQE_FLAGS_ASYNC
 	}
@@ -258,6 +259,16 @@ func (e *uring) armDoorbell() {
 }
 
 func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
+
+// length is len(b) as an entry can hold it: the kernel transfers at most 2 GiB less a page at once (MAX_RW_COUNT).
+func length(b []byte) uint32 { return uint32(min(len(b), 0x7ffff000)) }
+
+// mustHaveRoom: receiving nothing would look like the end of the stream.
+func mustHaveRoom(dst []byte) {
+	if len(dst) == 0 {
+		panic("BUG: iouring: RecvInto without room for a byte")
+	}
+}
 
 // unwrap finds the engine under wrappers such as iouringtest's.
 func unwrap(e Engine) Engine {

@@ -55,6 +55,7 @@ func (e *uring) sleep(s *sleep) (over bool) {
 	for e.ring.ready() == 0 {
 		d, raw, over := s.next()
 		if over {
+			e.enterNow() // a limit may be too short to wait for, but what was started must go
 			return true
 		}
 		e.counters.Enters++
