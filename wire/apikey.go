@@ -97,6 +97,9 @@ func (r VersionRange) Contains(v APIVersion) bool { return r.Min <= v && v <= r.
 // header of an unknown version is still read.
 func (r VersionRange) Flexible(v APIVersion) bool { return r.FlexibleFrom >= 0 && v >= r.FlexibleFrom }
 
+// APIKeysMax bounds the keys: every key that LookupAPI knows is below it.
+const APIKeysMax = len(apiTable)
+
 // LookupAPI gives the versions of k that are defined, as Apache Kafka 4.1.1 has them, with Fetch from 0 and Produce from
 // 0 on (Kafka defines Fetch from 4 and Produce from 3; see FetchRequest and ProduceRequest). ok is false for an unknown
 // key.
