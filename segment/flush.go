@@ -133,8 +133,9 @@ func (f *segmentFlush) done() {
 	}
 }
 
-// Synced raises the recovery point after the caller has synced .log files up to off by itself. Index entries are not part of
-// that: recovery makes those again that a file lacks.
+// Synced raises the recovery point after the caller has synced by itself: the .log files up to off, and for each roll since the
+// last flush what RollPlan.Run does with sync. The active segment's indexes are no part of it: recovery makes those entries again
+// that a file lacks.
 func (l *Log) Synced(off wire.Offset) {
 	l.recoveryPoint = max(l.recoveryPoint, min(off, l.LogEndOffset()))
 }

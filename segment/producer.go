@@ -85,6 +85,12 @@ func (l *Log) CheckProducer(b wire.RecordBatch, _ wire.Timestamp) Verdict {
 }
 
 func (s *producerState) check(b wire.RecordBatch) Verdict {
+	if b.IsControl() { // a coordinator's marker has no sequence number
+		if b.ProducerEpoch() < s.epoch {
+			return Verdict{Code: wire.InvalidProducerEpoch}
+		}
+		return Verdict{}
+	}
 	if d := s.duplicate(b); d != nil {
 		return Verdict{Duplicate: true, BaseOffset: d.firstOffset(), Timestamp: d.timestamp}
 	}

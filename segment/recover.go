@@ -170,11 +170,11 @@ func (o *opener) cutAfter(i int) error {
 	return o.removeSegments(cut)
 }
 
-// removeSegments removes files of segments that are no longer in the log, the newest first: a crash in between leaves a log
-// without a hole.
+// removeSegments removes files of segments that are no longer in the log, the newest first, and each durably before the next: a
+// crash in between leaves a log without a hole.
 func (o *opener) removeSegments(segs []*Segment) error {
 	for i := len(segs) - 1; i >= 0; i-- {
-		for _, suffix := range []string{logSuffix, indexSuffix, timeIndexSuffix, txnIndexSuffix, snapshotSuffix} {
+		for _, suffix := range segmentSuffixes {
 			name := fileName("", segs[i].baseOffset, suffix)[1:]
 			if _, err := o.fs.Stat(o.dir + "/" + name); errors.Is(err, fs.ErrNotExist) {
 				continue
@@ -182,6 +182,9 @@ func (o *opener) removeSegments(segs []*Segment) error {
 			if err := o.removeFile(name); err != nil {
 				return err
 			}
+		}
+		if err := o.fs.SyncDir(o.dir); err != nil {
+			return fmt.Errorf("segment: sync directory %s: %w", o.dir, err)
 		}
 	}
 	return nil

@@ -64,15 +64,25 @@ func (l *Log) AdvanceStart(off wire.Offset) bool {
 	return true
 }
 
-// DeleteSegments removes the files of dropped segments: the .log first, so that a crash leaves at most files that recovery
-// knows as orphans, then indexes and the producer snapshot of the same name. A file that is not there is no error.
+// segmentSuffixes are those of a segment's files. The .log comes first: what a crash leaves of the others without it, recovery
+// knows as orphans.
+var segmentSuffixes = [...]string{logSuffix, indexSuffix, timeIndexSuffix, txnIndexSuffix, snapshotSuffix}
+
+// DeleteSegments removes the files of dropped segments, oldest first, with the producer snapshots of the same name. A file that
+// is not there is no error. Each .log is durably gone before the next goes, so that no crash leaves a hole in the log.
 func DeleteSegments(fsys FS, segs []*Segment) error {
-	for _, s := range segs {
-		for _, suffix := range []string{logSuffix, indexSuffix, timeIndexSuffix, txnIndexSuffix, snapshotSuffix} {
+	for i, s := range segs {
+		for _, suffix := range segmentSuffixes {
 			name := fileName(s.dir, s.baseOffset, suffix)
 			if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("segment: remove %s: %w", name, err)
 			}
+		}
+		if i == len(segs)-1 {
+			break
+		}
+		if err := fsys.SyncDir(s.dir); err != nil {
+			return fmt.Errorf("segment: sync directory %s: %w", s.dir, err)
 		}
 	}
 	return nil
