@@ -1,0 +1,74 @@
+package lint
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+func readModule(t *testing.T) []*File {
+	t.Helper()
+	files, err := ReadTree(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Fatal("no Go files")
+	}
+	return files
+}
+
+func TestRules(t *testing.T) {
+	files := readModule(t)
+	for name, check := range map[string]func(*File) []Finding{
+		"format": CheckFormat, "arrows": CheckArrows, "state": CheckState, "names": CheckPackageName, "docs": CheckDocs(files), "size": CheckSize,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, f := range files {
+				for _, finding := range check(f) {
+					t.Error(finding)
+				}
+			}
+		})
+	}
+}
+
+func TestPackageDocs(t *testing.T) {
+	for _, finding := range CheckPackageDocs(readModule(t)) {
+		t.Error(finding)
+	}
+}
+
+// An exception for a folder that is gone would hide what comes there next.
+func TestStateExceptionsHaveReasons(t *testing.T) {
+	for dir, reason := range stateExceptions {
+		if reason == "" {
+			t.Errorf("%s is excepted without a reason", dir)
+		}
+	}
+}
+
+func TestVet(t *testing.T) { run(t, "go", "vet", "./...") }
+
+// Staticcheck's version is in go.mod's tool block. It type-checks the module and all it imports: the first run takes a
+// minute, later ones seconds.
+func TestStaticcheck(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it reads every dependency")
+	}
+	run(t, "go", "tool", "staticcheck", "./...")
+}
+
+// run fails the test with what the command said, if it failed.
+func run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, out)
+	}
+}
