@@ -1,0 +1,70 @@
+package api
+
+import (
+	"errors"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// produceRow: versions 0 to 2 carry message sets of magic 0 and 1, and are refused in their own layout (Unsupported).
+// They are advertised all the same, see advertised.
+var produceRow = row{key: wire.KeyProduce, min: 3, max: 13}
+
+// produceZstdMin is the first version that may carry zstd (KIP-110).
+const produceZstdMin wire.APIVersion = 7
+
+// ReadProducedBatch checks what a Produce of version v brings for one partition, as Apache Kafka's ProduceRequest,
+// UnifiedLog and LogValidator do, as far as the partition's state is not needed: exactly one batch of magic 2, no longer
+// than maxMessageBytes as it was sent, whole, plausible, dense, and with a key in every record if the topic is compacted.
+// The batch is a view of records. message explains the code.
+func ReadProducedBatch(records []byte, v wire.APIVersion, maxMessageBytes int, compact bool) (batch wire.RecordBatch, code wire.ErrorCode, message string) {
+	if len(records) == 0 {
+		return nil, wire.InvalidRecord, "no record batch"
+	}
+	// The size goes first: a checksum over what is refused anyway is wasted time.
+	if b, _, err := wire.ReadRecordBatch(records); err == nil && b.Length() > maxMessageBytes {
+		return nil, wire.MessageTooLarge, ""
+	}
+	batch, err := wire.ReadProduced(records)
+	if err != nil {
+		return nil, wire.ProduceErrorCode(err), batchProblem(err)
+	}
+	if code, message = checkProducedBatch(batch, v, compact); code != wire.None {
+		return nil, code, message
+	}
+	return batch, wire.None, ""
+}
+
+func checkProducedBatch(b wire.RecordBatch, v wire.APIVersion, compact bool) (wire.ErrorCode, string) {
+	switch {
+	case b.Codec() == wire.CompressionZstd && v < produceZstdMin:
+		return wire.UnsupportedCompressionType, "zstd needs Produce 7 or newer"
+	case b.IsTransactional():
+		return wire.InvalidTxnState, transactionsNotServed
+	case compact:
+		return checkKeys(b)
+	}
+	return wire.None, ""
+}
+
+// checkKeys reads every record: compaction needs their keys.
+func checkKeys(b wire.RecordBatch) (wire.ErrorCode, string) {
+	dec := wire.AcquireDecompressor()
+	defer dec.Release()
+	err := b.CheckRecords(dec, true)
+	return wire.ProduceErrorCode(err), batchProblem(err)
+}
+
+// batchProblem says what is wrong with a batch without the node's own words around it.
+func batchProblem(err error) string {
+	var e *wire.BatchError
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &e) && e.Reason == wire.BatchKey:
+		return "Compacted topic cannot accept message without key"
+	case errors.As(err, &e):
+		return e.Reason.String()
+	}
+	return "the record batch ends early"
+}

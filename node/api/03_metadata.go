@@ -1,0 +1,226 @@
+package api
+
+import (
+	"math"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/wire"
+)
+
+var metadataRow = row{wire.KeyMetadata, 0, 13, on(metadata)}
+
+// What a client may do where nobody is restricted, as bits of org.apache.kafka.common.acl.AclOperation: what Apache Kafka
+// 4.1.1 answers without an authorizer. operationsUnknown is the answer to who did not ask.
+const (
+	topicOperations   = 3576 // read, write, create, delete, alter, describe, describe-configs, alter-configs
+	clusterOperations = 8096 // create, alter, describe, cluster-action, describe-configs, alter-configs, idempotent-write
+	operationsUnknown = math.MinInt32
+)
+
+// autoCreatedMax bounds the topics that one Metadata makes. The others are unknown for now, and made when the client asks
+// again, as it does.
+const autoCreatedMax = 256
+
+func metadata(b Broker, r *Request, req *kmsg.MetadataRequest) *kmsg.MetadataResponse {
+	m := &metadataAnswer{broker: b, request: r, req: req, image: b.Image(), resp: kmsg.NewPtrMetadataResponse()}
+	if !m.valid() {
+		return m.refuse(wire.InvalidRequest)
+	}
+	m.describeCluster()
+	switch {
+	case m.wantsAll():
+		m.addAll()
+	case m.usesIDs():
+		m.addByID()
+	default:
+		m.addByName()
+	}
+	return m.resp
+}
+
+// metadataAnswer is one Metadata being answered.
+type metadataAnswer struct {
+	broker  Broker
+	request *Request
+	req     *kmsg.MetadataRequest
+	image   *image.Image
+	resp    *kmsg.MetadataResponse
+	created int
+}
+
+// valid: ids and null names came with version 10, and work from version 12 on (KAFKA-10774).
+func (m *metadataAnswer) valid() bool {
+	for i := range m.req.Topics {
+		t := &m.req.Topics[i]
+		if named := t.Topic != nil; m.req.Version < 12 && (!named || t.TopicID != wire.TopicID{}) || !named && t.TopicID == (wire.TopicID{}) {
+			return false
+		}
+	}
+	return true
+}
+
+// refuse answers every topic with code and tells nothing else.
+func (m *metadataAnswer) refuse(code wire.ErrorCode) *kmsg.MetadataResponse {
+	m.resp.ControllerID = -1
+	m.resp.Topics = make([]kmsg.MetadataResponseTopic, len(m.req.Topics))
+	for i := range m.req.Topics {
+		t := &m.resp.Topics[i]
+		t.Default()
+		t.ErrorCode, t.Topic, t.TopicID = int16(code), m.req.Topics[i].Topic, m.req.Topics[i].TopicID
+		if t.Topic == nil {
+			t.Topic = new(string)
+		}
+	}
+	return m.resp
+}
+
+func (m *metadataAnswer) describeCluster() {
+	cfg := m.broker.Config()
+	host, port := m.broker.Advertised(m.request.Client.ListenerName)
+	node := kmsg.NewMetadataResponseBroker()
+	node.NodeID, node.Host, node.Port, node.Rack = int32(cfg.NodeID), host, port, nullable(cfg.BrokerRack)
+	m.resp.Brokers = []kmsg.MetadataResponseBroker{node}
+	m.resp.ClusterID, m.resp.ControllerID = kmsg.StringPtr(m.image.ClusterID()), int32(cfg.NodeID)
+	if m.req.IncludeClusterAuthorizedOperations {
+		m.resp.AuthorizedOperations = clusterOperations
+	}
+}
+
+// nullable is nil for the empty string.
+func nullable(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// wantsAll: null means all, and so does the empty list of version 0, which cannot say null.
+func (m *metadataAnswer) wantsAll() bool {
+	return m.req.Topics == nil || m.req.Version == 0 && len(m.req.Topics) == 0
+}
+
+func (m *metadataAnswer) addAll() {
+	m.resp.Topics = make([]kmsg.MetadataResponseTopic, 0, m.image.TopicCount())
+	for t := range m.image.Topics() {
+		m.add(t)
+	}
+}
+
+// usesIDs: one id is enough for the names to be looked past, as in Kafka.
+func (m *metadataAnswer) usesIDs() bool {
+	for i := range m.req.Topics {
+		if m.req.Topics[i].TopicID != (wire.TopicID{}) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *metadataAnswer) addByID() {
+	seen := make(map[wire.TopicID]struct{}, len(m.req.Topics))
+	for i := range m.req.Topics {
+		id := wire.TopicID(m.req.Topics[i].TopicID)
+		if _, again := seen[id]; again || id.IsZero() {
+			continue
+		}
+		seen[id] = struct{}{}
+		if t := m.image.ByID(id); t != nil {
+			m.add(t)
+			continue
+		}
+		t := kmsg.NewMetadataResponseTopic()
+		t.ErrorCode, t.TopicID = int16(wire.UnknownTopicID), id
+		m.resp.Topics = append(m.resp.Topics, t)
+	}
+}
+
+func (m *metadataAnswer) addByName() {
+	seen := make(map[string]struct{}, len(m.req.Topics))
+	for i := range m.req.Topics {
+		name := *m.req.Topics[i].Topic
+		if _, again := seen[name]; again {
+			continue
+		}
+		seen[name] = struct{}{}
+		if t := m.image.ByName(name); t != nil {
+			m.add(t)
+		} else if t, code := m.autoCreate(name); t != nil {
+			m.add(t)
+		} else {
+			m.addMissing(name, code)
+		}
+	}
+}
+
+// autoCreate makes a topic that is not there, if client and node both allow it. Apache Kafka answers
+// UNKNOWN_TOPIC_OR_PARTITION at this point and has the topic made meanwhile; here it is there at once.
+func (m *metadataAnswer) autoCreate(name string) (*image.Topic, wire.ErrorCode) {
+	allowed := m.req.Version < 4 || m.req.AllowAutoTopicCreation
+	switch {
+	case image.CheckTopicName(name) != nil:
+		return nil, wire.InvalidTopicException
+	case !allowed || !m.broker.Config().AutoCreateTopics || m.created >= autoCreatedMax:
+		return nil, wire.UnknownTopicOrPartition
+	case name == image.ConsumerOffsetsTopic:
+		m.broker.OffsetsTopicReady()
+	case image.IsInternal(name):
+		return nil, wire.UnknownTopicOrPartition
+	case m.image.Colliding(name) != "":
+		return nil, wire.InvalidTopicException
+	default:
+		_, _, _ = m.broker.CreateTopic(name, m.broker.Config().NumPartitions, nil)
+	}
+	m.created++
+	m.image = m.broker.Image()
+	return m.image.ByName(name), wire.UnknownTopicOrPartition
+}
+
+func (m *metadataAnswer) addMissing(name string, code wire.ErrorCode) {
+	t := kmsg.NewMetadataResponseTopic()
+	t.ErrorCode, t.Topic, t.IsInternal = int16(code), &name, image.IsInternal(name)
+	t.AuthorizedOperations = m.operations()
+	m.resp.Topics = append(m.resp.Topics, t)
+}
+
+func (m *metadataAnswer) operations() int32 {
+	if m.req.IncludeTopicAuthorizedOperations {
+		return topicOperations
+	}
+	return operationsUnknown
+}
+
+func (m *metadataAnswer) add(t *image.Topic) {
+	out := kmsg.NewMetadataResponseTopic()
+	out.Topic, out.TopicID, out.IsInternal = &t.Name, t.ID, t.Internal
+	out.AuthorizedOperations = m.operations()
+	out.Partitions = make([]kmsg.MetadataResponseTopicPartition, t.Partitions)
+	replicas := []int32{int32(m.broker.Config().NodeID)}
+	for i := range out.Partitions {
+		p := &out.Partitions[i]
+		p.Default()
+		p.Partition, p.Replicas = int32(i), replicas
+		lead := leadershipOf(m.broker, t.Name, wire.PartitionIndex(i), replicas)
+		p.Leader, p.LeaderEpoch, p.ISR, p.OfflineReplicas = lead.leader, lead.epoch, lead.inSync, lead.offline
+		if lead.leader < 0 {
+			p.ErrorCode = int16(wire.LeaderNotAvailable)
+		}
+	}
+	m.resp.Topics = append(m.resp.Topics, out)
+}
+
+// leadership is who leads a partition that has one replica, this node: nobody while its log directory is offline.
+type leadership struct {
+	leader, epoch   int32
+	inSync, offline []int32
+}
+
+// leadershipOf shares replicas, the one-element list of this node, between all partitions of an answer.
+func leadershipOf(b Broker, topic string, index wire.PartitionIndex, replicas []int32) leadership {
+	p, code := b.Partition(topic, index)
+	if code != wire.None {
+		return leadership{leader: -1, epoch: int32(wire.NoLeaderEpoch), inSync: replicas, offline: replicas}
+	}
+	return leadership{leader: replicas[0], epoch: int32(p.LeaderEpoch()), inSync: replicas}
+}

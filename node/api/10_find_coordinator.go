@@ -1,0 +1,66 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+var findCoordinatorRow = row{wire.KeyFindCoordinator, 0, 6, on(findCoordinator)}
+
+// The kinds of coordinators (org.apache.kafka.common.requests.FindCoordinatorRequest.CoordinatorType).
+const (
+	groupCoordinator       int8 = 0
+	transactionCoordinator int8 = 1
+	shareCoordinator       int8 = 2
+)
+
+// findCoordinatorManyFrom is the first version that asks for several keys at once (KIP-699).
+const findCoordinatorManyFrom = 4
+
+func findCoordinator(b Broker, r *Request, req *kmsg.FindCoordinatorRequest) *kmsg.FindCoordinatorResponse {
+	resp := kmsg.NewPtrFindCoordinatorResponse()
+	found := lookUpCoordinator(b, r, req.CoordinatorType)
+	if req.Version < findCoordinatorManyFrom {
+		resp.ErrorCode, resp.ErrorMessage = found.ErrorCode, found.ErrorMessage
+		resp.NodeID, resp.Host, resp.Port = found.NodeID, found.Host, found.Port
+		return resp
+	}
+	resp.Coordinators = make([]kmsg.FindCoordinatorResponseCoordinator, len(req.CoordinatorKeys))
+	for i, key := range req.CoordinatorKeys {
+		resp.Coordinators[i] = found
+		resp.Coordinators[i].Key = key
+	}
+	return resp
+}
+
+// lookUpCoordinator: one node coordinates everything that it can, whatever the key.
+func lookUpCoordinator(b Broker, r *Request, kind int8) kmsg.FindCoordinatorResponseCoordinator {
+	c := kmsg.NewFindCoordinatorResponseCoordinator()
+	c.NodeID, c.Port = -1, -1
+	if code, message := coordinatorRefusal(b, kind); code != wire.None {
+		c.ErrorCode, c.ErrorMessage = int16(code), &message
+		return c
+	}
+	c.NodeID = int32(b.Config().NodeID)
+	c.Host, c.Port = b.Advertised(r.Client.ListenerName)
+	return c
+}
+
+// coordinatorRefusal gives a code for transactions that clients do not retry for ever: they show the message instead.
+func coordinatorRefusal(b Broker, kind int8) (wire.ErrorCode, string) {
+	switch kind {
+	case groupCoordinator:
+		if !b.OffsetsTopicReady() {
+			return wire.CoordinatorNotAvailable, wire.CoordinatorNotAvailable.String()
+		}
+		return wire.None, ""
+	case transactionCoordinator:
+		return wire.UnsupportedVersion, transactionsNotServed
+	case shareCoordinator:
+		return wire.InvalidRequest, "share groups are not served by this node yet"
+	}
+	return wire.InvalidRequest, "unknown kind of coordinator"
+}
+
+const transactionsNotServed = "transactions are not served by this node yet"

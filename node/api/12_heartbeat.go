@@ -1,0 +1,13 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+var heartbeatRow = row{wire.KeyHeartbeat, 0, 4, on(heartbeat)}
+
+func heartbeat(b Broker, r *Request, req *kmsg.HeartbeatRequest) *kmsg.HeartbeatResponse {
+	return b.Coordinate(req.Group, r.Client, req).(*kmsg.HeartbeatResponse)
+}

@@ -1,0 +1,246 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/node/config"
+	"github.com/ringmill/ringmill/wire"
+)
+
+var createTopicsRow = row{wire.KeyCreateTopics, 2, 7, on(createTopics)}
+
+// partitionsPerRequestMax bounds what one CreateTopics or CreatePartitions makes, as Apache Kafka 4.1.1 does.
+const partitionsPerRequestMax = 10_000
+
+// clusterMetadataTopic is where Apache Kafka keeps its metadata; nobody may have a topic of that name.
+const clusterMetadataTopic = "__cluster_metadata"
+
+func createTopics(b Broker, _ *Request, req *kmsg.CreateTopicsRequest) *kmsg.CreateTopicsResponse {
+	resp := kmsg.NewPtrCreateTopicsResponse()
+	c := &topicCreation{broker: b, validateOnly: req.ValidateOnly, tooMany: partitionsAsked(b, req) > partitionsPerRequestMax}
+	times := make(map[string]int, len(req.Topics))
+	for i := range req.Topics {
+		times[req.Topics[i].Topic]++
+	}
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		switch times[t.Topic] {
+		case 0: // answered already
+		case 1:
+			resp.Topics = append(resp.Topics, c.create(t))
+		default:
+			times[t.Topic] = 0
+			resp.Topics = append(resp.Topics, refusedTopic(t.Topic, refuse(wire.InvalidRequest, "Duplicate topic name.")))
+		}
+	}
+	return resp
+}
+
+// partitionsAsked counts the partitions that the whole request would make.
+func partitionsAsked(b Broker, req *kmsg.CreateTopicsRequest) int64 {
+	var sum int64
+	for i := range req.Topics {
+		switch t := &req.Topics[i]; {
+		case len(t.ReplicaAssignment) > 0:
+			sum += int64(len(t.ReplicaAssignment))
+		case t.NumPartitions == -1:
+			sum += int64(b.Config().NumPartitions)
+		case t.NumPartitions > 0:
+			sum += int64(t.NumPartitions)
+		}
+	}
+	return sum
+}
+
+// refusal is a code and what explains it to a person; the zero value refuses nothing.
+type refusal struct {
+	code    wire.ErrorCode
+	message string
+}
+
+func refuse(code wire.ErrorCode, format string, args ...any) refusal {
+	return refusal{code, fmt.Sprintf(format, args...)}
+}
+
+// text is the message as responses carry it.
+func (r refusal) text() *string {
+	if r.message == "" && r.code != wire.None {
+		return kmsg.StringPtr(r.code.String())
+	}
+	return nullable(r.message)
+}
+
+func refusedTopic(name string, why refusal) kmsg.CreateTopicsResponseTopic {
+	t := newCreatedTopic(name)
+	t.ErrorCode, t.ErrorMessage = int16(why.code), why.text()
+	return t
+}
+
+func newCreatedTopic(name string) kmsg.CreateTopicsResponseTopic {
+	t := kmsg.NewCreateTopicsResponseTopic()
+	t.Topic, t.NumPartitions, t.ReplicationFactor = name, -1, -1
+	t.Configs = []kmsg.CreateTopicsResponseTopicConfig{}
+	return t
+}
+
+// topicCreation is one CreateTopics being answered.
+type topicCreation struct {
+	broker       Broker
+	validateOnly bool
+	tooMany      bool // partitions in the whole request
+}
+
+func (c *topicCreation) create(t *kmsg.CreateTopicsRequestTopic) kmsg.CreateTopicsResponseTopic {
+	configs, why := c.check(t)
+	if why.code != wire.None {
+		return refusedTopic(t.Topic, why)
+	}
+	out := newCreatedTopic(t.Topic)
+	out.NumPartitions, out.ReplicationFactor = c.partitions(t), 1
+	if !c.validateOnly {
+		id, code, message := c.broker.CreateTopic(t.Topic, out.NumPartitions, configs)
+		if code == wire.TopicAlreadyExists {
+			return refusedTopic(t.Topic, topicExists(t.Topic))
+		}
+		if code != wire.None {
+			return refusedTopic(t.Topic, refusal{code, message})
+		}
+		out.TopicID = id
+	}
+	out.Configs = createdConfigs(c.broker.Config(), configs)
+	return out
+}
+
+func (c *topicCreation) partitions(t *kmsg.CreateTopicsRequestTopic) int32 {
+	switch {
+	case len(t.ReplicaAssignment) > 0:
+		return int32(len(t.ReplicaAssignment))
+	case t.NumPartitions == -1:
+		return c.broker.Config().NumPartitions
+	}
+	return t.NumPartitions
+}
+
+// check says what Kafka's ReplicationControlManager would refuse, in its order, and gives the topic's own configuration.
+func (c *topicCreation) check(t *kmsg.CreateTopicsRequestTopic) (configs map[string]string, why refusal) {
+	if why = c.checkName(t.Topic); why.code != wire.None {
+		return nil, why
+	}
+	if configs, why = topicConfigs(c.broker.Config(), t.Configs); why.code != wire.None {
+		return nil, why
+	}
+	if len(t.ReplicaAssignment) > 0 {
+		return configs, c.checkAssignment(t)
+	}
+	return configs, c.checkCounts(t)
+}
+
+func (c *topicCreation) checkName(name string) refusal {
+	m := c.broker.Image()
+	if name == clusterMetadataTopic {
+		return refuse(wire.InvalidRequest, "Creation of internal topic %s is prohibited.", name)
+	}
+	if c.tooMany {
+		return refuse(wire.PolicyViolation, "Excessively large number of partitions per request.")
+	}
+	if err := image.CheckTopicName(name); err != nil {
+		return refusal{wire.InvalidTopicException, err.Error()}
+	}
+	if m.ByName(name) != nil {
+		return topicExists(name)
+	}
+	if other := m.Colliding(name); other != "" {
+		return refuse(wire.InvalidTopicException, "Topic '%s' collides with existing topic: %s", name, other)
+	}
+	return refusal{}
+}
+
+func topicExists(name string) refusal {
+	return refuse(wire.TopicAlreadyExists, "Topic '%s' already exists.", name)
+}
+
+// topicConfigs takes a topic's configuration from a request. A key that is there twice has its last value.
+func topicConfigs(cfg *config.Config, asked []kmsg.CreateTopicsRequestTopicConfig) (map[string]string, refusal) {
+	configs := make(map[string]string, len(asked))
+	var null []string
+	for i := range asked {
+		if asked[i].Value == nil {
+			null = append(null, asked[i].Name)
+			continue
+		}
+		configs[asked[i].Name] = *asked[i].Value
+	}
+	if null != nil {
+		return nil, refuse(wire.InvalidConfig, "Null value not supported for topic configs: %s", strings.Join(null, ","))
+	}
+	if err := cfg.ValidateTopicConfig(configs); err != nil {
+		return nil, refusal{wire.InvalidConfig, err.Error()}
+	}
+	return configs, refusal{}
+}
+
+func (c *topicCreation) checkCounts(t *kmsg.CreateTopicsRequestTopic) refusal {
+	switch {
+	case t.NumPartitions < -1 || t.NumPartitions == 0:
+		return refuse(wire.InvalidPartitions, "Number of partitions was set to an invalid non-positive value.")
+	case t.ReplicationFactor < -1 || t.ReplicationFactor == 0:
+		return refuse(wire.InvalidReplicationFactor, "Replication factor must be larger than 0, or -1 to use the default value.")
+	case t.ReplicationFactor > 1:
+		return refuse(wire.InvalidReplicationFactor, "Unable to replicate the partition %d time(s): The target replication factor of %d cannot be reached because only 1 broker(s) are registered.",
+			t.ReplicationFactor, t.ReplicationFactor)
+	}
+	return refusal{}
+}
+
+func (c *topicCreation) checkAssignment(t *kmsg.CreateTopicsRequestTopic) refusal {
+	switch {
+	case t.ReplicationFactor != -1:
+		return refuse(wire.InvalidRequest, "A manual partition assignment was specified, but replication factor was not set to -1.")
+	case t.NumPartitions != -1:
+		return refuse(wire.InvalidRequest, "A manual partition assignment was specified, but numPartitions was not set to -1.")
+	}
+	seen := make([]bool, len(t.ReplicaAssignment))
+	for i := range t.ReplicaAssignment {
+		a := &t.ReplicaAssignment[i]
+		if why := checkReplicas(c.broker.Config(), a.Replicas); why.code != wire.None {
+			return why
+		}
+		if a.Partition < 0 || int(a.Partition) >= len(seen) || seen[a.Partition] {
+			return refuse(wire.InvalidReplicaAssignment, "partitions should be a consecutive 0-based integer sequence")
+		}
+		seen[a.Partition] = true
+	}
+	return refusal{}
+}
+
+// checkReplicas: this node, once, is the only assignment that can be kept.
+func checkReplicas(cfg *config.Config, replicas []int32) refusal {
+	if len(replicas) == 0 {
+		return refuse(wire.InvalidReplicaAssignment, "The manual partition assignment includes an empty replica list.")
+	}
+	for _, node := range replicas {
+		if node != int32(cfg.NodeID) {
+			return refuse(wire.InvalidReplicaAssignment, "The manual partition assignment includes broker %d, but no such broker is registered.", node)
+		}
+	}
+	if len(replicas) > 1 {
+		return refuse(wire.InvalidReplicaAssignment, "The manual partition assignment includes the broker %d more than once.", cfg.NodeID)
+	}
+	return refusal{}
+}
+
+// createdConfigs is the topic's whole configuration, of which versions 5 and later are told.
+func createdConfigs(cfg *config.Config, overrides map[string]string) []kmsg.CreateTopicsResponseTopicConfig {
+	entries := cfg.DescribeTopic(overrides)
+	out := make([]kmsg.CreateTopicsResponseTopicConfig, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		out[i].Name, out[i].Value, out[i].ReadOnly = e.Name, e.Value, e.ReadOnly
+		out[i].Source, out[i].IsSensitive = int8(e.Source), e.Sensitive
+	}
+	return out
+}

@@ -1,0 +1,41 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+var initProducerIDRow = row{wire.KeyInitProducerID, 0, 5, on(initProducerID)}
+
+// initProducerID hands out a new id, whatever id and epoch the client had: an idempotent producer that is not
+// transactional starts afresh (TransactionCoordinator.handleInitProducerId).
+func initProducerID(b Broker, _ *Request, req *kmsg.InitProducerIDRequest) *kmsg.InitProducerIDResponse {
+	resp := kmsg.NewPtrInitProducerIDResponse()
+	code := checkInitProducerID(b, req)
+	if code == wire.None {
+		var id wire.ProducerID
+		if id, code = b.NewProducerID(); code == wire.None {
+			resp.ProducerID, resp.ProducerEpoch = int64(id), 0
+			return resp
+		}
+	}
+	resp.ErrorCode, resp.ProducerID, resp.ProducerEpoch = int16(code), int64(wire.NoProducerID), -1
+	return resp
+}
+
+func checkInitProducerID(b Broker, req *kmsg.InitProducerIDRequest) wire.ErrorCode {
+	hasID, hasEpoch := req.ProducerID >= 0, req.ProducerEpoch >= 0
+	switch {
+	case hasID != hasEpoch:
+		return wire.InvalidRequest
+	case req.TransactionalID == nil:
+		return wire.None
+	case *req.TransactionalID == "":
+		return wire.InvalidRequest
+	case req.TransactionTimeoutMillis <= 0 || int64(req.TransactionTimeoutMillis) > b.Config().TransactionTimeoutMaxMS:
+		return wire.InvalidTransactionTimeout
+	}
+	// Not NOT_COORDINATOR, which would have the client look for another node for ever.
+	return wire.UnsupportedVersion
+}

@@ -1,0 +1,72 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/node/config"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// Client is who sent a request. ID and Software are the client's own words and untrusted.
+type Client struct {
+	ID, Host                  string
+	Port                      uint16
+	Software, SoftwareVersion string // of ApiVersions 3 and later; "" before
+	ListenerName              string
+}
+
+// Request is one request with its undecoded body.
+type Request struct {
+	Header wire.RequestHeader
+	Body   []byte
+	// Client may be completed by a handler (ApiVersions); the connection keeps what it then holds.
+	Client Client
+}
+
+// Broker is the node as handlers see it. All methods may be called from any goroutine and may wait.
+type Broker interface {
+	// Config is the configuration in force; Image the metadata; both are immutable.
+	Config() *config.Config
+	Image() *image.Image
+	// Advertised is the address that clients of a listener are told.
+	Advertised(listener string) (host string, port int32)
+
+	// CreateTopic makes a topic durable and serves it before it returns. TopicAlreadyExists if the name is taken.
+	// message explains a code where it can.
+	CreateTopic(name string, partitions int32, configs map[string]string) (id wire.TopicID, code wire.ErrorCode, message string)
+	// DeleteTopic forgets a topic durably. UnknownTopicOrPartition if there is none.
+	DeleteTopic(name string) wire.ErrorCode
+	// GrowTopic raises a topic's partition count.
+	GrowTopic(name string, count int32) (code wire.ErrorCode, message string)
+	// AlterConfigs sets (or, with nil, removes) overrides of a topic or of this node. The values were validated.
+	AlterConfigs(r image.Resource, changes map[string]*string) (code wire.ErrorCode, message string)
+
+	// Partition is the state of one partition that this node leads.
+	Partition(topic string, index wire.PartitionIndex) (Partition, wire.ErrorCode)
+
+	// NewProducerID hands out a producer id that was never used.
+	NewProducerID() (wire.ProducerID, wire.ErrorCode)
+
+	// Coordinate has the coordinator of group answer req, and waits for it. Requests that name several groups are split
+	// by the handler.
+	Coordinate(group string, client Client, req kmsg.Request) kmsg.Response
+	// CoordinateAll has every coordinator answer req (ListGroups).
+	CoordinateAll(client Client, req kmsg.Request) []kmsg.Response
+	// OffsetsTopicReady makes __consumer_offsets if it is not there yet; false while that is not possible.
+	OffsetsTopicReady() bool
+}
+
+// Partition is one partition's log as handlers see it.
+type Partition interface {
+	LeaderEpoch() wire.LeaderEpoch
+	// Offsets are the log start offset, the high watermark and the last stable offset.
+	Offsets() (logStart, highWatermark, lastStable wire.Offset)
+	// EpochAt is the leader epoch that wrote the record at off; EndOffsetForEpoch answers OffsetForLeaderEpoch.
+	EpochAt(off wire.Offset) wire.LeaderEpoch
+	EndOffsetForEpoch(e wire.LeaderEpoch) (wire.LeaderEpoch, wire.Offset)
+	// OffsetForTime is the first record, in offset order and below the high watermark, whose timestamp is at or after ts;
+	// found is false if there is none. MaxTimestamp is the record with the greatest timestamp (ListOffsets -3).
+	OffsetForTime(ts wire.Timestamp) (off wire.Offset, at wire.Timestamp, epoch wire.LeaderEpoch, found bool, err error)
+	MaxTimestamp() (off wire.Offset, at wire.Timestamp, epoch wire.LeaderEpoch, found bool, err error)
+}

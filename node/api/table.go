@@ -1,0 +1,82 @@
+package api
+
+import (
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// row is one served API key: the versions that are answered, and by what.
+type row struct {
+	key      wire.APIKey
+	min, max wire.APIVersion
+	// handle answers a decoded request; nil where the loops do it (Produce, Fetch) or Answer itself (ApiVersions).
+	handle handler
+}
+
+// handler answers one decoded request. The response is of the request's kind; Answer sets its version.
+type handler func(b Broker, r *Request, req kmsg.Request) kmsg.Response
+
+// rows is what this node serves; each row stands in its key's file.
+var rows = [...]row{
+	produceRow, fetchRow, listOffsetsRow, metadataRow,
+	offsetCommitRow, offsetFetchRow, findCoordinatorRow, joinGroupRow, heartbeatRow, leaveGroupRow, syncGroupRow,
+	describeGroupsRow, listGroupsRow, apiVersionsRow, createTopicsRow,
+	initProducerIDRow,
+}
+
+// served finds a row by its key.
+var served = func() (byKey [wire.APIKeysMax]*row) {
+	for i := range rows {
+		if byKey[rows[i].key] != nil {
+			panic(fmt.Sprintf("BUG: API key %d has two rows", rows[i].key))
+		}
+		byKey[rows[i].key] = &rows[i]
+	}
+	return byKey
+}()
+
+// on makes a handler of a function that takes and gives kmsg's type for its key.
+func on[Q kmsg.Request, P kmsg.Response](f func(b Broker, r *Request, req Q) P) handler {
+	return func(b Broker, r *Request, req kmsg.Request) kmsg.Response { return f(b, r, req.(Q)) }
+}
+
+// Served is the range of versions that are answered for a key; known is false for a key that is not served.
+func Served(key wire.APIKey) (r wire.VersionRange, known bool) {
+	if key < 0 || int(key) >= len(served) || served[key] == nil {
+		return wire.VersionRange{}, false
+	}
+	r, _ = wire.LookupAPI(key)
+	r.Min, r.Max = served[key].min, served[key].max
+	return r, true
+}
+
+// Answer decodes a request of a served version and has it answered: the response's body. r.Client may be completed. An
+// error means that the bytes are no such request.
+func Answer(b Broker, r *Request) ([]byte, error) {
+	if r.Header.Key == wire.KeyApiVersions {
+		return answerAPIVersions(b, r)
+	}
+	req, err := decode(r.Header, r.Body)
+	if err != nil {
+		return nil, err
+	}
+	resp := served[r.Header.Key].handle(b, r, req)
+	resp.SetVersion(int16(r.Header.Version))
+	return resp.AppendTo(nil), nil
+}
+
+// decode reads a body with kmsg.
+func decode(h wire.RequestHeader, body []byte) (kmsg.Request, error) {
+	req := kmsg.RequestForKey(int16(h.Key))
+	if req == nil {
+		return nil, fmt.Errorf("api: key %d has no schema", h.Key)
+	}
+	req.SetVersion(int16(h.Version))
+	if err := req.ReadFrom(body); err != nil {
+		return nil, fmt.Errorf("api: %s version %d, %d bytes: %w", h.Key, h.Version, len(body), err)
+	}
+	return req, nil
+}
