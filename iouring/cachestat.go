@@ -14,8 +14,9 @@ var ErrUnsupported = errors.New("iouring: not supported here")
 
 // cachestatArgs are struct cachestat_range and struct cachestat of cachestat(2).
 type cachestatArgs struct {
-	off, len                                        uint64
-	cached, dirty, writeback, evicted, recentlyGone uint64
+	off, len uint64
+	cached   uint64
+	_        [4]uint64 // dirty, under writeback, evicted, recently evicted
 }
 
 var pageSize = int64(unix.Getpagesize())

@@ -10,15 +10,15 @@
 // and turns in [Engine.Poll]; Wake alone may be called by others. Nothing is locked and nothing on the way of an
 // operation allocates.
 //
-//	             owner thread                        │  kernel
-//	                                                 │
-//	 Recv, ReadAt, ...  ──> slot ──> SQE ──┐         │
-//	                                       ├─ enter ─┼──> socket ready, disk done
-//	 Poll ─────────────────────────────────┘         │          │
-//	   events <── slot freed <── CQE <───────────────┼──────────┘
-//	                                                 │
-//	 other threads:  Wake ── woken=1 ── sleeping? ───┼──> eventfd
-//	 other loops:    Signal ──────────── sleeping? ──┼──> MSG_RING, which their next enter carries
+//	            owner thread                        │  kernel
+//	                                                │
+//	Recv, ReadAt, ...  ──> slot ──> SQE ──┐         │
+//	                                      ├─ enter ─┼──> socket ready, disk done
+//	Poll ─────────────────────────────────┘         │          │
+//	  events <── slot freed <── CQE <───────────────┼──────────┘
+//	                                                │
+//	other threads:  Wake ── woken=1 ── sleeping? ───┼──> eventfd
+//	other loops:    Signal ──────────── sleeping? ──┼──> MSG_RING, which their next enter carries
 //
 // The life of one operation: a method takes a slot of the table, which keeps the operation's memory reachable, and a
 // submission entry that carries slot, generation and kind as user data. The next Poll submits it, with one enter for
@@ -30,16 +30,16 @@
 //
 // # The two engines
 //
-//	                   uring                              epoll
-//	 accept            multishot ACCEPT                   accept4 until EAGAIN, after an edge
-//	 recv              RECV, buffer picked by the kernel  recvfrom into a buffer, after an edge
-//	 recv-into         RECV                               recvfrom
-//	 poll-out          POLL_ADD                           poll, then an edge
-//	 read, write       READ, WRITEV                       pread64, pwritev on a pool of threads
-//	 sync              FSYNC(DATASYNC)                    fdatasync on the pool
-//	 wake              multishot poll of an eventfd       edge of an eventfd
-//	 signal            MSG_RING                           eventfd
-//	 wait              io_uring_enter with EXT_ARG        epoll_pwait2
+//	                  uring                              epoll
+//	accept            multishot ACCEPT                   accept4 until EAGAIN, after an edge
+//	recv              RECV, buffer picked by the kernel  recvfrom into a buffer, after an edge
+//	recv-into         RECV                               recvfrom
+//	poll-out          POLL_ADD                           poll, then an edge
+//	read, write       READ, WRITEV                       pread64, pwritev on a pool of threads
+//	sync              FSYNC(DATASYNC)                    fdatasync on the pool
+//	wake              multishot poll of an eventfd       edge of an eventfd
+//	signal            MSG_RING                           eventfd
+//	wait              io_uring_enter with EXT_ARG        epoll_pwait2
 //
 // The ring is set up as the kernel recommends since 6.1, which is the least it needs: SINGLE_ISSUER, DEFER_TASKRUN,
 // COOP_TASKRUN. What fails on the way there, be it the set-up, an operation that is missing, or the live test, [New]

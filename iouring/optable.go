@@ -45,7 +45,6 @@ const (
 type op struct {
 	dst        []byte       // recv-into, read
 	iov        []unix.Iovec // write; kept for reuse when the slot is freed, its pointers cleared
-	off        int64
 	token      Token
 	fd         int32
 	generation uint32
