@@ -1,0 +1,269 @@
+package node
+
+import (
+	"errors"
+	"maps"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/sys/unix"
+
+	"github.com/ringmill/ringmill/control/group"
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/node/api"
+	"github.com/ringmill/ringmill/node/config"
+	"github.com/ringmill/ringmill/segment"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// The node is the api room's Broker.
+var _ api.Broker = (*Node)(nil)
+
+// Config is the configuration in force.
+func (n *Node) Config() *config.Config { return n.cfg.Load() }
+
+func (n *Node) config() *config.Config { return n.cfg.Load() }
+
+// Image is the metadata.
+func (n *Node) Image() *image.Image { return n.image.Load() }
+
+// Advertised is the address that clients of a listener are told.
+func (n *Node) Advertised(name string) (host string, port int32) {
+	for i, l := range n.listeners {
+		if l.name == name {
+			a := n.config().AdvertisedListeners[i]
+			if a.Port == 0 {
+				return a.Host, int32(l.addr.Port())
+			}
+			return a.Host, int32(a.Port)
+		}
+	}
+	return "", 0
+}
+
+// errDirOffline is the refusal of a log directory that failed.
+var errDirOffline = errors.New("the log directory is offline")
+
+// storageCode is what a client is told of a failed change of the metadata or the directories.
+func storageCode(err error) (wire.ErrorCode, string) {
+	var record *image.RecordError
+	switch {
+	case errors.Is(err, image.ErrTopicExists):
+		return wire.TopicAlreadyExists, ""
+	case errors.Is(err, image.ErrNoTopic):
+		return wire.UnknownTopicOrPartition, ""
+	case errors.As(err, &record):
+		return wire.InvalidRequest, err.Error()
+	case errors.Is(err, unix.ENOSPC):
+		return wire.KafkaStorageError, "the disk is full"
+	}
+	return wire.KafkaStorageError, err.Error()
+}
+
+// CreateTopic makes a topic durable and serves it.
+func (n *Node) CreateTopic(name string, partitions int32, configs map[string]string) (wire.TopicID, wire.ErrorCode, string) {
+	n.metaMu.Lock()
+	defer n.metaMu.Unlock()
+	if n.topics.named([]byte(name)) != nil {
+		return wire.TopicID{}, wire.TopicAlreadyExists, "Topic '" + name + "' already exists."
+	}
+	t, err := n.createTopic(name, partitions, configs)
+	if err != nil {
+		code, message := storageCode(err)
+		return wire.TopicID{}, code, message
+	}
+	return t.id, wire.None, ""
+}
+
+// DeleteTopic forgets a topic durably.
+func (n *Node) DeleteTopic(name string) wire.ErrorCode {
+	n.metaMu.Lock()
+	defer n.metaMu.Unlock()
+	t := n.topics.named([]byte(name))
+	if t == nil {
+		return wire.UnknownTopicOrPartition
+	}
+	if err := n.deleteTopic(t); err != nil {
+		code, _ := storageCode(err)
+		return code
+	}
+	n.groups.topicDeleted(name)
+	return wire.None
+}
+
+// GrowTopic raises a topic's partition count.
+func (n *Node) GrowTopic(name string, count int32) (wire.ErrorCode, string) {
+	n.metaMu.Lock()
+	defer n.metaMu.Unlock()
+	t := n.topics.named([]byte(name))
+	switch {
+	case t == nil:
+		return wire.UnknownTopicOrPartition, ""
+	case int(count) <= len(t.parts):
+		return wire.InvalidPartitions, ""
+	}
+	if err := n.growTopic(t, count); err != nil {
+		return storageCode(err)
+	}
+	return wire.None, ""
+}
+
+// AlterConfigs sets or removes overrides of a topic or of the node.
+func (n *Node) AlterConfigs(r image.Resource, changes map[string]*string) (wire.ErrorCode, string) {
+	n.metaMu.Lock()
+	defer n.metaMu.Unlock()
+	var records []image.Record
+	for key, value := range changes {
+		records = append(records, image.ConfigRecord{Resource: r, Key: key, Value: value})
+	}
+	m, err := n.applyMeta(records...)
+	if err == nil {
+		err = n.reconfigure(r, m)
+	}
+	if err != nil {
+		return storageCode(err)
+	}
+	return wire.None, ""
+}
+
+// reconfigure applies a changed resource to what runs.
+func (n *Node) reconfigure(r image.Resource, m *image.Image) error {
+	if r.Type == image.TopicResource {
+		return n.reconfigureTopic(n.topics.named([]byte(r.Name)), m.ByName(r.Name))
+	}
+	if err := n.applyDynamicConfig(m); err != nil {
+		return err
+	}
+	for t := range m.Topics() { // topics inherit what they do not override
+		if err := n.reconfigureTopic(n.topics.named([]byte(t.Name)), t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyDynamicConfig lays the metadata's broker overrides over the static configuration.
+func (n *Node) applyDynamicConfig(m *image.Image) error {
+	next, err := n.config().WithDynamic(
+		maps.Clone(m.BrokerConfigs(strconv.Itoa(int(m.NodeID())))), maps.Clone(m.BrokerConfigs("")))
+	if err != nil {
+		return err
+	}
+	n.cfg.Store(next)
+	return nil
+}
+
+// NewProducerID hands out a producer id that was never used.
+func (n *Node) NewProducerID() (wire.ProducerID, wire.ErrorCode) {
+	n.metaMu.Lock()
+	defer n.metaMu.Unlock()
+	b := &n.producerIDs
+	if b.next == b.end {
+		first := n.image.Load().NextProducerID()
+		if _, err := n.applyMeta(image.ProducerIDsRecord{Next: first + producerIDBlock}); err != nil {
+			return wire.NoProducerID, wire.CoordinatorLoadInProgress // clients retry it
+		}
+		b.next, b.end = first, first+producerIDBlock
+	}
+	b.next++
+	return b.next - 1, wire.None
+}
+
+// idBlock is a run of producer ids that the metadata has given to this node.
+type idBlock struct{ next, end wire.ProducerID }
+
+// producerIDBlock is Kafka's block size: a restart leaves at most so many ids unused.
+const producerIDBlock = 1000
+
+// Partition is the state of one partition.
+func (n *Node) Partition(topic string, index wire.PartitionIndex) (api.Partition, wire.ErrorCode) {
+	t := n.topics.named([]byte(topic))
+	if t == nil || t.part(index) == nil {
+		return nil, wire.UnknownTopicOrPartition
+	}
+	p := t.part(index)
+	if p.dir.offline.Load() {
+		return nil, wire.KafkaStorageError
+	}
+	return partitionView{p}, wire.None
+}
+
+// partitionView reads a partition from other goroutines: offsets as its loop last published them, the rest through the
+// loop's mailbox.
+type partitionView struct{ p *partition }
+
+func (v partitionView) LeaderEpoch() wire.LeaderEpoch {
+	return wire.LeaderEpoch(v.p.published.leaderEpoch.Load())
+}
+
+func (v partitionView) Offsets() (logStart, highWatermark, lastStable wire.Offset) {
+	start, end := v.p.published.logStart.Load(), v.p.published.highWatermark.Load()
+	return wire.Offset(start), wire.Offset(end), wire.Offset(end)
+}
+
+func (v partitionView) EpochAt(off wire.Offset) (epoch wire.LeaderEpoch) {
+	v.p.loop.on(func(*Loop) { epoch = v.p.log().EpochAt(off) })
+	return epoch
+}
+
+func (v partitionView) EndOffsetForEpoch(e wire.LeaderEpoch) (epoch wire.LeaderEpoch, end wire.Offset) {
+	v.p.loop.on(func(*Loop) {
+		if epoch, end = v.p.log().EndOffsetForEpoch(e); e == v.p.replica.LeaderEpoch() {
+			epoch, end = e, v.p.log().LogEndOffset()
+		}
+	})
+	return epoch, end
+}
+
+func (v partitionView) OffsetForTime(ts wire.Timestamp) (wire.Offset, wire.Timestamp, wire.LeaderEpoch, bool, error) {
+	return v.lookup(func(l *segment.Log, bound wire.Offset) segment.TimePlan { return l.PlanTimeLookup(ts, bound) })
+}
+
+func (v partitionView) MaxTimestamp() (wire.Offset, wire.Timestamp, wire.LeaderEpoch, bool, error) {
+	return v.lookup((*segment.Log).PlanMaxTimestamp)
+}
+
+func (v partitionView) lookup(plan func(*segment.Log, wire.Offset) segment.TimePlan) (wire.Offset, wire.Timestamp, wire.LeaderEpoch, bool, error) {
+	var p segment.TimePlan
+	v.p.loop.on(func(*Loop) { p = plan(v.p.log(), v.p.replica.HighWatermark()) })
+	fs := v.p.dir.fs
+	return p.Run(func(name string) (segment.File, error) { return fs.OpenFile(name, segment.ReadOnly, 0) })
+}
+
+// Coordinate has the coordinator of a group answer req.
+func (n *Node) Coordinate(id string, client api.Client, req kmsg.Request) kmsg.Response {
+	t := n.topics.named([]byte(image.ConsumerOffsetsTopic))
+	if t == nil {
+		return group.Refuse(req, wire.CoordinatorNotAvailable)
+	}
+	return n.groups.call(group.PartitionFor(id, int32(len(t.parts))), client, req)
+}
+
+// CoordinateAll has every coordinator answer req; none if no group was ever made.
+func (n *Node) CoordinateAll(client api.Client, req kmsg.Request) []kmsg.Response {
+	t := n.topics.named([]byte(image.ConsumerOffsetsTopic))
+	if t == nil {
+		return nil
+	}
+	var all []kmsg.Response
+	for i := range t.parts {
+		all = append(all, n.groups.call(int32(i), client, req))
+	}
+	return all
+}
+
+// OffsetsTopicReady makes __consumer_offsets if it is not there yet.
+func (n *Node) OffsetsTopicReady() bool {
+	n.metaMu.Lock()
+	defer n.metaMu.Unlock()
+	if n.topics.named([]byte(image.ConsumerOffsetsTopic)) != nil {
+		return true
+	}
+	t, err := n.createTopic(image.ConsumerOffsetsTopic, n.config().OffsetsTopicPartitions, n.offsetsTopicConfig())
+	if err != nil {
+		n.log.throttled("__consumer_offsets cannot be made", "error", err)
+		return false
+	}
+	n.groups.open(t)
+	return true
+}

@@ -1,0 +1,40 @@
+// Package node is the only room that knows all the others: it runs what they plan. It owns the loops and their
+// threads, sockets, segment files, journals, goroutines, the configuration in force, metrics and the HTTP listener.
+// Algorithms that need a table test of their own live below: in segment, replicate and control.
+//
+// # One turn of a loop
+//
+//	Poll ─▶ events: bytes in, sockets writable, reads and syncs done ─▶ mailbox ─▶ timers
+//	  ▲        │ frames are dispatched; produces are planned, fetches are planned and queued
+//	  │        ▼
+//	  │     flushAppends: each partition's run to its segment, all runs once to the journal, then Written
+//	  │     syncer.start: one round of syncs in flight for everything written ─▶ Synced ─▶ answers, fetches woken
+//	  └──── flushConns: answers out, sendfile from the page cache
+//
+// # Who owns what
+//
+// A connection, a partition and every buffer belong to one loop; nothing of theirs has a lock. Between loops, and
+// from goroutines to loops, there are only messages in a bounded Mailbox. A Produce or Fetch that concerns partitions
+// of several loops is split into items or shares that travel to the owners and back; the bytes stay where they were
+// received. Everything else is answered by a goroutine a request (package api), a connection having one under way at
+// most. The group coordinators are one goroutine's (groupService).
+//
+// Nothing on a loop blocks: files are opened, rolled, read cold and synced in the background or on the ring; an append
+// is inline only where the file system would hand it to a worker thread anyway and it is small (logDir.inlineAppends).
+//
+// # Invariants
+//
+//   - N1 answers leave a connection in the order of its requests (pipeline).
+//   - N2 a batch's bytes are not reused before they are in the segment and, under the policy commit, in the journal.
+//   - N3 a round of syncs reports nothing before the journal's and the segments' syncs of the round are both done.
+//   - N4 after the first failed write (but for a full disk) or sync in a log directory, nothing is acknowledged from it.
+//   - N5 a descriptor is closed only when no operation refers to it (Conn.ops, segmentFile.refs).
+//   - N6 what one client makes the node hold is bounded: inFlightMax requests, outBytesMax of answers, one cold request
+//     of coldBytesMax, and its share of the loop's request memory, which is charged as bytes arrive.
+//
+// # Memory
+//
+// A loop's bounds: provided buffers 8 MiB, request memory (ringmill.request.memory.bytes over the loops), free slabs
+// slabKeep, cold-read scratch 2 MiB, mailbox 2 MiB, journal headers 40 KiB. The node's: cold requests of coldBytesMax a
+// connection, decodeBytesMax decoded at once.
+package node

@@ -1,0 +1,303 @@
+package node
+
+import (
+	"time"
+
+	"github.com/ringmill/ringmill/replicate"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// fetchRequest is a connection's Fetch under way; a connection has one at most, so it is part of the Conn and reused.
+//
+//	gather: each owner plans its partitions' ranges ──▶ enough bytes, an error or no time left: answer
+//	   ▲                                              └▶ else wait: every partition notes the request
+//	   └────────── a high watermark moved, or the deadline ◀┘
+//
+// The fields are the connection's loop's, except that while a gather is out each owner writes the parts of its own
+// partitions, and nobody else touches parts.
+type fetchRequest struct {
+	conn    *Conn
+	pending *pending
+	version wire.APIVersion
+	session *fetchSession
+	// incremental answers leave out what has not changed.
+	incremental        bool
+	minBytes, maxBytes int
+	// parts are the session's while lastOwned is not nil.
+	parts     []fetchPart
+	lastOwned *fetchSession
+	// shares are the gather's messages, one an owner.
+	shares []fetchShare
+	out    int
+	// generation numbers the waits: a wake of an earlier one is stale. It is read by owners in FetchWaiters' copies only.
+	generation uint32
+	waiting    bool
+	final      bool
+	abandoned  bool
+	deadline   timer
+	expires    time.Duration
+	// noted are the partitions that may hold this request as a waiter.
+	noted []*partition
+}
+
+// fetchPart is one partition of a Fetch: what was asked, and what its owner found.
+type fetchPart struct {
+	topic *topic
+	name  []byte // as asked, for a topic that is unknown here
+	id    wire.TopicID
+	part  *partition
+	ask   wire.FetchPartition
+
+	code                    wire.ErrorCode
+	highWatermark, logStart wire.Offset
+	diverging               wire.EpochEndOffset
+	// file, position and length are the range, first the size of its first batch; file is a reference or nil.
+	file             *segmentFile
+	position, length int64
+	first            int32
+	hot              bool
+}
+
+func (f *fetchRequest) init(c *Conn) {
+	f.conn = c
+	f.shares = make([]fetchShare, len(c.loop.node.loops))
+	f.deadline.fire = func(*Loop) { f.expired() }
+}
+
+// fetchWaitMax bounds a long poll.
+const fetchWaitMax = 24 * time.Hour
+
+// serveFetch takes up a Fetch.
+func (l *Loop) serveFetch(c *Conn, h wire.RequestHeader, body []byte) {
+	in := &l.fetchIn
+	if err := in.Read(body, h.Version); err != nil {
+		c.refuse("malformed Fetch", "version", int16(h.Version), "error", err)
+		return
+	}
+	c.serial = true
+	f := &c.fetch
+	f.pending, f.version = c.begin(h), h.Version
+	f.minBytes, f.maxBytes = int(in.MinBytes), min(int(in.MaxBytes), l.node.config().FetchBytesMax)
+	f.expires = l.mono + min(time.Duration(max(in.MaxWaitMS, 0))*time.Millisecond, fetchWaitMax)
+	f.final = in.MaxWaitMS <= 0 || in.MinBytes <= 0
+	if code := l.fetches.open(l, f, in); code != wire.None {
+		f.refuse(code)
+		return
+	}
+	f.gather()
+}
+
+// refuse answers the whole request with an error.
+func (f *fetchRequest) refuse(code wire.ErrorCode) {
+	l := f.conn.loop
+	out := &l.fetchOut
+	*out = wire.FetchResponse{ErrorCode: code, Topics: out.Topics[:0]}
+	f.answer(out)
+}
+
+// gather asks every owner for its partitions' ranges.
+func (f *fetchRequest) gather() {
+	l := f.conn.loop
+	f.out = 1
+	for i, owner := range l.node.loops {
+		share := &f.shares[i]
+		if !f.involves(owner) {
+			continue
+		}
+		f.out++
+		*share = fetchShare{request: f, owner: owner}
+		if owner == l {
+			share.plan()
+		} else {
+			l.post(owner, share)
+		}
+	}
+	f.gathered()
+}
+
+// involves says whether a part belongs to owner; parts without a partition are answered with the error they have.
+func (f *fetchRequest) involves(owner *Loop) bool {
+	for i := range f.parts {
+		if p := f.parts[i].part; p != nil && p.loop == owner {
+			return true
+		}
+	}
+	return false
+}
+
+// gathered counts one share; with the last it decides between an answer and a wait.
+func (f *fetchRequest) gathered() {
+	if f.out--; f.out > 0 {
+		return
+	}
+	switch {
+	case f.abandoned:
+		f.dropFiles()
+		f.conn.loop.fetches.release(f)
+	case f.final || f.satisfied():
+		f.respond()
+	case f.conn.loop.mono >= f.expires:
+		f.respond()
+	default:
+		f.wait()
+	}
+}
+
+// satisfied says whether there is enough to answer: min bytes, or anything that a client must see at once.
+func (f *fetchRequest) satisfied() bool {
+	bytes := 0
+	for i := range f.parts {
+		p := &f.parts[i]
+		if p.code != wire.None || p.diverging.Set {
+			return true
+		}
+		bytes += int(min(p.length, int64(max(p.ask.MaxBytes, p.first))))
+	}
+	return bytes >= f.minBytes || len(f.parts) == 0
+}
+
+// wait notes the request at every partition and arms the deadline.
+func (f *fetchRequest) wait() {
+	l := f.conn.loop
+	f.dropFiles()
+	f.waiting = true
+	f.generation++
+	l.timers.set(&f.deadline, f.expires)
+	w := replicate.FetchWaiter{Ref: f, Generation: f.generation}
+	var remote []*fetchNote
+	for i := range f.parts {
+		p := &f.parts[i]
+		if p.part == nil {
+			continue
+		}
+		f.note(p.part)
+		if p.part.loop != l {
+			remote = addNote(remote, w, p)
+		} else if f.waiting && !p.part.replica.WaitFetch(w, p.highWatermark) {
+			f.woken(w.Generation)
+			return
+		}
+	}
+	for _, n := range remote {
+		l.post(n.owner, n)
+	}
+}
+
+// note remembers that p may hold the request as a waiter.
+func (f *fetchRequest) note(p *partition) {
+	for _, known := range f.noted {
+		if known == p {
+			return
+		}
+	}
+	f.noted = append(f.noted, p)
+}
+
+// fetchNote asks another loop to note a waiting fetch at its partitions. It carries copies: the request may be
+// answered and reused before it is handled.
+type fetchNote struct {
+	owner  *Loop
+	waiter replicate.FetchWaiter
+	parts  []fetchSeen
+}
+
+type fetchSeen struct {
+	part *partition
+	seen wire.Offset
+}
+
+func addNote(notes []*fetchNote, w replicate.FetchWaiter, p *fetchPart) []*fetchNote {
+	for _, n := range notes {
+		if n.owner == p.part.loop {
+			n.parts = append(n.parts, fetchSeen{p.part, p.highWatermark})
+			return notes
+		}
+	}
+	return append(notes, &fetchNote{owner: p.part.loop, waiter: w, parts: []fetchSeen{{p.part, p.highWatermark}}})
+}
+
+// handle runs on the partitions' owner.
+func (n *fetchNote) handle(l *Loop) {
+	for _, s := range n.parts {
+		if s.part.stopped != wire.None || !s.part.replica.WaitFetch(n.waiter, s.seen) {
+			l.wakeFetch(n.waiter.Ref.(*fetchRequest), n.waiter.Generation)
+			return
+		}
+	}
+}
+
+// fetchWake carries a wake to the loop of the request's connection.
+type fetchWake struct {
+	request    *fetchRequest
+	generation uint32
+}
+
+func (w fetchWake) handle(*Loop) { w.request.woken(w.generation) }
+
+// wakeFetch wakes a waiting fetch from the loop of one of its partitions.
+func (l *Loop) wakeFetch(f *fetchRequest, generation uint32) {
+	if to := f.conn.loop; to != l {
+		l.post(to, fetchWake{f, generation})
+		return
+	}
+	f.woken(generation)
+}
+
+// woken ends a wait; what there is now decides.
+func (f *fetchRequest) woken(generation uint32) {
+	if !f.waiting || generation != f.generation || f.abandoned {
+		return
+	}
+	f.endWait()
+	f.gather()
+}
+
+func (f *fetchRequest) expired() {
+	f.endWait()
+	f.final = true
+	f.gather()
+}
+
+func (f *fetchRequest) endWait() {
+	f.waiting = false
+	f.generation++
+	f.conn.loop.timers.cancel(&f.deadline)
+}
+
+// abandon is called when the connection closes; a gather that is out ends on its own.
+func (f *fetchRequest) abandon() {
+	f.abandoned = true
+	if f.waiting {
+		f.endWait()
+	}
+	l := f.conn.loop
+	for _, p := range f.noted {
+		if p.loop == l {
+			p.replica.CancelFetch(f)
+		} else {
+			l.post(p.loop, fetchCancel{p, f})
+		}
+	}
+	f.noted = nil
+	if f.out == 0 {
+		l.fetches.release(f)
+	}
+}
+
+// fetchCancel forgets a waiter at a partition of another loop.
+type fetchCancel struct {
+	part    *partition
+	request *fetchRequest
+}
+
+func (c fetchCancel) handle(*Loop) { c.part.replica.CancelFetch(c.request) }
+
+// dropFiles lets go of the ranges of a gather that is not answered.
+func (f *fetchRequest) dropFiles() {
+	for i := range f.parts {
+		if p := &f.parts[i]; p.file != nil {
+			p.file.release()
+			p.file, p.length = nil, 0
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package node
+
+import (
+	"encoding/binary"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// respond answers with what the gather found, within the request's byte limits.
+func (f *fetchRequest) respond() {
+	f.cut()
+	out := &f.conn.loop.fetchOut
+	*out = wire.FetchResponse{SessionID: f.session.responseID(), Topics: out.Topics[:0]}
+	for i := range f.parts {
+		p := &f.parts[i]
+		if f.session != nil && !f.session.changed(i, p) && f.incremental {
+			continue
+		}
+		t := fetchTopicOf(out, p)
+		t.Partitions = append(t.Partitions, p.response())
+	}
+	f.answer(out)
+}
+
+// cut shares the request's byte limit among the parts in their order. The first batch of the first part that has one
+// goes out whole, however small the limits are (KIP-74).
+func (f *fetchRequest) cut() {
+	left := int64(max(f.maxBytes, 0))
+	nothingYet := true
+	for i := range f.parts {
+		p := &f.parts[i]
+		if p.file == nil {
+			continue
+		}
+		limit := min(int64(max(p.ask.MaxBytes, 0)), left)
+		if nothingYet {
+			limit = max(limit, int64(p.first))
+		}
+		p.length = min(p.length, limit)
+		if p.length == 0 {
+			p.file.release()
+			p.file = nil
+			continue
+		}
+		nothingYet = false
+		left = max(left-p.length, 0)
+	}
+}
+
+func (p *fetchPart) response() wire.FetchPartitionResponse {
+	r := wire.FetchPartitionResponse{
+		Index: p.ask.Index, ErrorCode: p.code, HighWatermark: p.highWatermark, LastStableOffset: p.highWatermark,
+		LogStartOffset: p.logStart, PreferredReadReplica: -1, DivergingEpoch: p.diverging,
+	}
+	if p.file != nil {
+		r.RecordsLength = int32(p.length)
+	}
+	return r
+}
+
+// fetchTopicOf is the last topic of out if that is p's, else a new one.
+func fetchTopicOf(out *wire.FetchResponse, p *fetchPart) *wire.FetchTopicResponse {
+	if n := len(out.Topics); n > 0 && string(out.Topics[n-1].Name) == string(p.name) && out.Topics[n-1].ID == p.id {
+		return &out.Topics[n-1]
+	}
+	if n := len(out.Topics); n < cap(out.Topics) {
+		out.Topics = out.Topics[:n+1]
+	} else {
+		out.Topics = append(out.Topics, wire.FetchTopicResponse{})
+	}
+	t := &out.Topics[len(out.Topics)-1]
+	t.Name, t.ID, t.Partitions = p.name, p.id, t.Partitions[:0]
+	return t
+}
+
+// answer encodes out; the ranges of the parts become the pending answer's.
+func (f *fetchRequest) answer(out *wire.FetchResponse) {
+	l, r := f.conn.loop, f.pending
+	dst := append(r.answer[:0], 0, 0, 0, 0)
+	dst = wire.AppendResponseHeader(dst, r.key, r.version, r.corr)
+	dst, l.fetchPieces = out.AppendTo(dst, f.version, l.fetchPieces[:0])
+	size := wire.SizeWithRecords(len(dst)-4, l.fetchPieces)
+	binary.BigEndian.PutUint32(dst, uint32(size))
+	r.answer = dst
+	r.ranges = f.takeRanges(r.ranges[:0], l.fetchPieces)
+	f.pending = nil
+	l.fetches.release(f)
+	l.complete(r)
+}
+
+// takeRanges pairs the encoder's pieces with the parts' file ranges: both are in the order of the answer.
+func (f *fetchRequest) takeRanges(ranges []fileRange, pieces []wire.FetchPiece) []fileRange {
+	next := 0
+	for i := range f.parts {
+		p := &f.parts[i]
+		if p.file == nil {
+			continue
+		}
+		ranges = append(ranges, fileRange{at: pieces[next].HeaderEnd, file: p.file, offset: p.position, length: p.length, hot: p.hot})
+		next++
+	}
+	if f.session != nil {
+		f.session.rotate()
+		f.parts = f.session.parts
+	}
+	for i := range f.parts {
+		f.parts[i].file = nil
+	}
+	if next != len(pieces) {
+		panic("BUG: fetch answer promises ranges that no part has")
+	}
+	return ranges
+}

@@ -1,0 +1,233 @@
+package node
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// fetchSessions are the incremental fetch sessions (KIP-227) of one loop's connections. A session lives on the loop
+// where it was made; a client that comes back on another loop's connection gets FETCH_SESSION_ID_NOT_FOUND, as after
+// an eviction, and opens a new one.
+type fetchSessions struct {
+	byID map[int32]*fetchSession
+	max  int
+}
+
+// fetchSession remembers what a client asks for and what it was last told.
+type fetchSession struct {
+	id, epoch int32
+	byTopicID bool
+	parts     []fetchPart
+	told      []fetchTold
+	used      time.Duration
+	// busy says that a connection's request is reading parts.
+	busy bool
+}
+
+// fetchTold is what the client knows of a partition.
+type fetchTold struct {
+	highWatermark, logStart wire.Offset
+}
+
+// sessionEvictAge is how long a session must have been unused to make room for another, so that a client that opens
+// one with each fetch cannot push out those in use (Kafka's min.incremental.fetch.session.eviction.ms).
+const sessionEvictAge = 120 * time.Second
+
+// responseID is the session id of a response: 0 without a session.
+func (s *fetchSession) responseID() int32 {
+	if s == nil {
+		return 0
+	}
+	return s.id
+}
+
+// open resolves the request's partitions, those of its session included, into f.parts.
+func (fs *fetchSessions) open(l *Loop, f *fetchRequest, in *wire.FetchRequest) wire.ErrorCode {
+	f.session, f.incremental = nil, false
+	switch {
+	case in.SessionEpoch > 0 && in.SessionID != 0:
+		return fs.resume(l, f, in)
+	case in.SessionID != 0:
+		delete(fs.byID, in.SessionID) // epoch -1 or 0 with an id: the client gives its session up
+	}
+	f.parts = f.parts[:0]
+	if f.lastOwned != nil { // parts belonged to a session
+		f.parts, f.lastOwned = nil, nil
+	}
+	for i := range in.Topics {
+		f.parts = l.node.appendFetchParts(f.parts, &in.Topics[i], f.version)
+	}
+	if in.SessionEpoch == 0 && f.version >= 7 {
+		f.session = fs.make(l, f)
+	}
+	return wire.None
+}
+
+// make opens a session over the request's partitions, or none if there is no room.
+func (fs *fetchSessions) make(l *Loop, f *fetchRequest) *fetchSession {
+	if len(f.parts) == 0 || !fs.room(l.mono) {
+		return nil
+	}
+	s := &fetchSession{epoch: 1, byTopicID: f.version >= 13, parts: f.parts, used: l.mono, busy: true}
+	for s.id == 0 || fs.byID[s.id] != nil {
+		s.id = rand.Int32N(math.MaxInt32)
+	}
+	f.lastOwned = s
+	s.told = make([]fetchTold, len(s.parts))
+	fs.byID[s.id] = s
+	return s
+}
+
+// room makes room for one session, if there is any to be had.
+func (fs *fetchSessions) room(now time.Duration) bool {
+	if len(fs.byID) < fs.max {
+		return true
+	}
+	var oldest *fetchSession
+	for _, s := range fs.byID {
+		if !s.busy && (oldest == nil || s.used < oldest.used) {
+			oldest = s
+		}
+	}
+	if oldest == nil || now-oldest.used < sessionEvictAge {
+		return false
+	}
+	delete(fs.byID, oldest.id)
+	return true
+}
+
+// resume takes up a session's next request.
+func (fs *fetchSessions) resume(l *Loop, f *fetchRequest, in *wire.FetchRequest) wire.ErrorCode {
+	s := fs.byID[in.SessionID]
+	switch {
+	case s == nil:
+		return wire.FetchSessionIDNotFound
+	case s.busy || s.epoch != in.SessionEpoch:
+		return wire.InvalidFetchSessionEpoch
+	case s.byTopicID != (f.version >= 13):
+		return wire.FetchSessionTopicIDError
+	}
+	s.update(l.node, f.version, in)
+	s.used, s.busy = l.mono, true
+	if s.epoch++; s.epoch < 0 {
+		s.epoch = 1
+	}
+	f.session, f.parts, f.lastOwned, f.incremental = s, s.parts, s, true
+	return wire.None
+}
+
+// update applies a request's changes to the session.
+func (s *fetchSession) update(n *Node, v wire.APIVersion, in *wire.FetchRequest) {
+	for i := range in.Forgotten {
+		s.forget(&in.Forgotten[i])
+	}
+	var changed []fetchPart
+	for i := range in.Topics {
+		changed = n.appendFetchParts(changed, &in.Topics[i], v)
+	}
+	for i := range s.parts {
+		n.resolveFetchPart(&s.parts[i], s.byTopicID)
+	}
+	for i := range changed {
+		if at := s.find(&changed[i]); at >= 0 {
+			s.parts[at] = changed[i]
+		} else {
+			s.parts = append(s.parts, changed[i])
+			s.told = append(s.told, fetchTold{wire.NoOffset, wire.NoOffset})
+		}
+	}
+}
+
+func (s *fetchSession) find(p *fetchPart) int {
+	return slices.IndexFunc(s.parts, func(q fetchPart) bool {
+		return q.ask.Index == p.ask.Index && q.id == p.id && string(q.name) == string(p.name)
+	})
+}
+
+func (s *fetchSession) forget(t *wire.ForgottenTopic) {
+	kept := 0
+	for i := range s.parts {
+		p := &s.parts[i]
+		same := p.id == t.ID && (s.byTopicID || string(p.name) == string(t.Name))
+		if same && slices.Contains(t.Partitions, p.ask.Index) {
+			continue
+		}
+		s.parts[kept], s.told[kept] = s.parts[i], s.told[i]
+		kept++
+	}
+	clear(s.parts[kept:])
+	s.parts, s.told = s.parts[:kept], s.told[:kept]
+}
+
+// changed says whether the client must be told of part i, and notes that it is.
+func (s *fetchSession) changed(i int, p *fetchPart) bool {
+	told := &s.told[i]
+	news := p.file != nil || p.code != wire.None || p.diverging.Set ||
+		told.highWatermark != p.highWatermark || told.logStart != p.logStart
+	told.highWatermark, told.logStart = p.highWatermark, p.logStart
+	return news
+}
+
+// rotate moves the parts that had data to the end, so that a byte limit does not starve those behind them.
+func (s *fetchSession) rotate() {
+	first := slices.IndexFunc(s.parts, func(p fetchPart) bool { return p.file != nil })
+	if first < 0 || len(s.parts) == 1 {
+		return
+	}
+	parts := make([]fetchPart, 0, len(s.parts))
+	told := make([]fetchTold, 0, len(s.told))
+	for _, withData := range []bool{false, true} {
+		for i := range s.parts {
+			if (s.parts[i].file != nil) == withData {
+				parts, told = append(parts, s.parts[i]), append(told, s.told[i])
+			}
+		}
+	}
+	s.parts, s.told = parts, told
+}
+
+// release ends a request's use of its session.
+func (fs *fetchSessions) release(f *fetchRequest) {
+	if f.session != nil {
+		f.session.busy = false
+		f.session = nil
+	}
+}
+
+// appendFetchParts resolves one topic of a request.
+func (n *Node) appendFetchParts(parts []fetchPart, t *wire.FetchTopic, v wire.APIVersion) []fetchPart {
+	for _, ask := range t.Partitions {
+		p := fetchPart{name: t.Name, id: t.ID, ask: ask}
+		n.resolveFetchPart(&p, v >= 13)
+		if p.topic == nil && t.Name != nil {
+			p.name = append([]byte(nil), t.Name...) // the request's bytes do not outlive its decoding
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// resolveFetchPart finds the partition that p names. For one that is not there the code says so; the partition's
+// owner decides the code of one that is.
+func (n *Node) resolveFetchPart(p *fetchPart, byID bool) {
+	missing := wire.UnknownTopicOrPartition
+	if byID {
+		p.topic, missing = n.topics.identified(p.id), wire.UnknownTopicID
+	} else {
+		p.topic = n.topics.named(p.name)
+	}
+	p.part, p.code, p.highWatermark, p.logStart = nil, missing, wire.NoOffset, wire.NoOffset
+	if p.topic == nil {
+		return
+	}
+	if !byID {
+		p.name = p.topic.nameBytes
+	}
+	if p.part = p.topic.part(p.ask.Index); p.part == nil {
+		p.code = wire.UnknownTopicOrPartition
+	}
+}

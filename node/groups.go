@@ -1,0 +1,261 @@
+package node
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/control/group"
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/node/api"
+	"github.com/ringmill/ringmill/replicate"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// groupService runs the group coordinators: one goroutine owns them all, takes requests and reports from an inbox,
+// and sends their records to the partitions of __consumer_offsets like any producer.
+type groupService struct {
+	node  *Node
+	inbox groupInbox
+	// shards are by partition of __consumer_offsets; the goroutine's alone.
+	shards []*groupShard
+	// waiting are the requests under way, by handle.
+	waiting map[group.Handle]chan kmsg.Response
+	next    group.Handle
+	stopped chan struct{}
+	// loading counts shards that are being read; /readyz waits for none.
+	loading sync.WaitGroup
+	loaded  chan struct{}
+}
+
+// groupShard is one coordinator with the partition that holds its records.
+type groupShard struct {
+	index       wire.PartitionIndex
+	coordinator *group.Coordinator
+	nextTickMS  int64
+}
+
+// groupInbox carries events to the goroutine. It is unbounded, but what it holds is bounded: a request a connection,
+// and an append a request.
+type groupInbox struct {
+	mu     sync.Mutex
+	events []func()
+	wake   chan struct{}
+}
+
+func (b *groupInbox) put(f func()) {
+	b.mu.Lock()
+	b.events = append(b.events, f)
+	b.mu.Unlock()
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (b *groupInbox) take() []func() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	events := b.events
+	b.events = nil
+	return events
+}
+
+func newGroupService(n *Node) *groupService {
+	return &groupService{
+		node: n, waiting: make(map[group.Handle]chan kmsg.Response), stopped: make(chan struct{}),
+		inbox: groupInbox{wake: make(chan struct{}, 1)}, loaded: make(chan struct{}),
+	}
+}
+
+// run is the goroutine; it ends when the node stops.
+func (g *groupService) run() {
+	defer close(g.stopped)
+	tick := time.NewTimer(time.Hour)
+	defer tick.Stop()
+	for {
+		for _, f := range g.inbox.take() {
+			f()
+		}
+		tick.Reset(g.tick())
+		select {
+		case <-g.inbox.wake:
+		case <-tick.C:
+		case <-g.node.quit:
+			return
+		}
+	}
+}
+
+// tick runs the timers that are due and says how long until the next.
+func (g *groupService) tick() time.Duration {
+	now := g.nowMS()
+	next := int64(math.MaxInt64)
+	for _, s := range g.shards {
+		if s.nextTickMS <= now {
+			g.apply(s, s.coordinator.Tick(now, wallNow()))
+		}
+		next = min(next, s.nextTickMS)
+	}
+	return time.Duration(min(max(next-now, 1), time.Hour.Milliseconds())) * time.Millisecond
+}
+
+func (g *groupService) nowMS() int64 { return time.Since(g.node.started).Milliseconds() }
+
+func wallNow() wire.Timestamp { return wire.Timestamp(time.Now().UnixMilli()) }
+
+// start makes the shards of the offsets topic, if there is one, and reads their logs.
+func (g *groupService) start() {
+	if t := g.node.topics.named([]byte(image.ConsumerOffsetsTopic)); t != nil {
+		g.open(t)
+	}
+	go func() {
+		g.loading.Wait()
+		close(g.loaded)
+	}()
+}
+
+// open makes a shard for each partition and loads it in the background; until that is done it refuses with
+// COORDINATOR_LOAD_IN_PROGRESS, which clients retry.
+func (g *groupService) open(t *topic) {
+	shards := make([]*groupShard, len(t.parts))
+	for i := range shards {
+		shards[i] = &groupShard{index: wire.PartitionIndex(i), coordinator: g.newCoordinator(), nextTickMS: math.MaxInt64}
+		g.loading.Add(1)
+	}
+	ready := make(chan struct{})
+	g.inbox.put(func() {
+		g.shards = shards
+		close(ready)
+	})
+	go func() {
+		<-ready
+		for i, s := range shards {
+			g.load(s, t.parts[i])
+			g.loading.Done()
+		}
+	}()
+}
+
+// newCoordinator makes an empty coordinator with member ids of its own.
+func (g *groupService) newCoordinator() *group.Coordinator {
+	var seed [8]byte
+	_, _ = rand.Read(seed[:])
+	c := g.node.config()
+	cfg := group.DefaultConfig()
+	cfg.MinSessionTimeoutMS, cfg.MaxSessionTimeoutMS = int32(c.GroupSessionTimeoutMinMS), int32(c.GroupSessionTimeoutMaxMS)
+	cfg.InitialRebalanceDelayMS, cfg.MaxSize = int32(c.GroupInitialRebalanceDelayMS), c.GroupSizeMax
+	cfg.OffsetMetadataMaxBytes = c.OffsetMetadataBytesMax
+	cfg.OffsetsRetentionMS = c.OffsetsRetentionMinutes * time.Minute.Milliseconds()
+	cfg.OffsetsRetentionCheckInterval = c.OffsetsRetentionCheckMS
+	return group.New(cfg, binary.BigEndian.Uint64(seed[:]))
+}
+
+// load replays a partition into a coordinator and hands that to the goroutine.
+func (g *groupService) load(s *groupShard, p *partition) {
+	fresh := g.newCoordinator()
+	err := g.node.readRecords(p, fresh.Load)
+	if err != nil {
+		slog.Error("group coordinator cannot be loaded; its groups stay unavailable", "partition", p.name(), "error", err)
+		return
+	}
+	g.inbox.put(func() {
+		s.coordinator = fresh
+		g.apply(s, fresh.Loaded(g.nowMS()))
+	})
+}
+
+// call has the coordinator of a shard answer a request, and waits. The caller is the request's goroutine.
+func (g *groupService) call(shard int32, client api.Client, req kmsg.Request) kmsg.Response {
+	answer := make(chan kmsg.Response, 1)
+	g.inbox.put(func() {
+		s := g.shards[shard]
+		g.next++
+		g.waiting[g.next] = answer
+		c := group.Client{ID: client.ID, Host: "/" + client.Host}
+		g.apply(s, s.coordinator.Handle(g.nowMS(), wallNow(), g.next, c, req))
+	})
+	select {
+	case resp := <-answer:
+		return resp
+	case <-g.node.quit:
+		return group.Refuse(req, wire.NotCoordinator)
+	}
+}
+
+// apply does what a coordinator asks for.
+func (g *groupService) apply(s *groupShard, fx group.Effects) {
+	s.nextTickMS = fx.NextTickMS
+	for _, r := range fx.Replies {
+		g.waiting[r.Handle] <- r.Response
+		delete(g.waiting, r.Handle)
+	}
+	for _, a := range fx.Appends {
+		g.append(s, a)
+	}
+}
+
+// append sends records to the shard's partition; the answer comes back to the inbox.
+func (g *groupService) append(s *groupShard, a group.Append) {
+	coordinator := s.coordinator
+	g.node.appendInternal(image.ConsumerOffsetsTopic, s.index, a.Records, func(code wire.ErrorCode) {
+		g.inbox.put(func() {
+			if s.coordinator == coordinator {
+				g.apply(s, coordinator.Appended(g.nowMS(), a.ID, code))
+			}
+		})
+	})
+}
+
+// appendInternal appends records of the node's own to an internal topic, as a producer with acks=all would. then runs
+// on a loop and must not block.
+func (n *Node) appendInternal(topic string, index wire.PartitionIndex, records []wire.Record, then func(wire.ErrorCode)) {
+	t := n.topics.named([]byte(topic))
+	if t == nil || t.part(index) == nil {
+		then(wire.CoordinatorNotAvailable)
+		return
+	}
+	batch := wire.AppendRecordBatch(nil, wire.BatchHeader{BaseTimestamp: wallNow()}, records)
+	p := t.part(index)
+	p.loop.send(&produceItem{
+		request: &produceRequest{acks: replicate.AcksAll}, part: p, index: index, batch: batch,
+		appended: func(c replicate.Completion) { then(c.Code) },
+	})
+}
+
+// readRecords calls f for each record of a partition below its high watermark. It blocks on the disk.
+func (n *Node) readRecords(p *partition, f func(wire.Record) error) error {
+	type span struct {
+		name string
+		size int64
+	}
+	var spans []span
+	p.loop.on(func(*Loop) {
+		for _, s := range p.log().Segments() {
+			spans = append(spans, span{s.LogName(), int64(s.Size())})
+		}
+	})
+	dec := wire.AcquireDecompressor()
+	defer dec.Release()
+	for _, s := range spans {
+		if err := readSegmentRecords(p.dir.fs, s.name, s.size, dec, f); err != nil {
+			return fmt.Errorf("read %s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+// topicDeleted has the coordinators forget the offsets of a deleted topic.
+func (g *groupService) topicDeleted(name string) {
+	g.inbox.put(func() {
+		for _, s := range g.shards {
+			g.apply(s, s.coordinator.TopicDeleted(name))
+		}
+	})
+}

@@ -1,0 +1,247 @@
+package node
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringmill/ringmill/replicate"
+	"github.com/ringmill/ringmill/segment"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// planFlush plans to make what p has written durable.
+func (p *partition) planFlush() segment.FlushPlan {
+	plan := p.log().PlanFlush()
+	plan.Limit(p.replica.WrittenEnd())
+	return plan
+}
+
+// startFlush puts a partition's log and indexes on disk in the background, and raises its recovery point.
+func (l *Loop) startFlush(p *partition) {
+	if p.flushing || p.rolling || p.stopped != wire.None {
+		return
+	}
+	p.flushing = true
+	plan, fsys := p.planFlush(), p.dir.fs
+	l.background(func() Message {
+		err := plan.Run(fsys)
+		return messageFunc(func(l *Loop) { l.flushed(p, plan, err) })
+	})
+}
+
+func (l *Loop) flushed(p *partition, plan segment.FlushPlan, err error) {
+	p.flushing = false
+	if p.rollWanted && p.stopped == wire.None {
+		p.rollWanted = false
+		l.startRoll(p)
+	}
+	switch {
+	case p.stopped != wire.None || errors.Is(err, fs.ErrNotExist): // deleted meanwhile
+	case errors.Is(err, unix.ENOSPC):
+		l.node.log.throttled("disk full: indexes are not written", "partition", p.name())
+	case err != nil:
+		l.node.storageFault(p.dir, "flush "+p.name(), err)
+	default:
+		p.log().Flushed(plan)
+		p.replica.Synced(plan.UpTo(), &l.eff)
+		l.apply(p)
+	}
+}
+
+// every runs f in a goroutine of its own, at intervals, until the node stops.
+func (n *Node) every(interval time.Duration, f func()) {
+	if interval <= 0 {
+		return
+	}
+	go func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				f()
+			case <-n.quit:
+				return
+			}
+		}
+	}()
+}
+
+// startHousekeeping begins the periodic work, each kind at the interval of Kafka's property.
+func (n *Node) startHousekeeping() {
+	c := n.config()
+	ms := func(v int64) time.Duration { return time.Duration(v) * time.Millisecond }
+	n.every(ms(c.RetentionCheckIntervalMS), n.retain)
+	n.every(ms(c.OffsetCheckpointIntervalMS), n.checkpointOffsets)
+	n.every(ms(c.ProducerIDExpirationCheckMS), n.expireProducers)
+	n.every(flushCheckInterval, n.flushByTime)
+	n.every(time.Minute, n.closeIdleFiles)
+}
+
+// flushCheckInterval is how often flush.ms and flush.messages of the policy interval are looked at, Kafka's
+// log.flush.scheduler.interval.ms being "never" by default.
+const flushCheckInterval = 100 * time.Millisecond
+
+// eachPartition runs f for every partition on its loop, one loop after the other.
+func (n *Node) eachPartition(f func(l *Loop, p *partition)) {
+	for _, l := range n.loops {
+		l.on(func(l *Loop) {
+			l.parts.all(func(p *partition) {
+				if p.stopped == wire.None {
+					f(l, p)
+				}
+			})
+		})
+	}
+}
+
+// retain deletes segments by age and size.
+func (n *Node) retain() {
+	n.eachPartition(func(l *Loop, p *partition) {
+		doomed := p.log().PlanRetention(l.wall, p.replica.HighWatermark())
+		if len(doomed) == 0 || p.rolling || len(p.plans)+len(p.writing) > 0 {
+			return
+		}
+		if doomed[len(doomed)-1] == p.log().ActiveSegment() {
+			l.roll(p) // the next check drops it
+			doomed = doomed[:len(doomed)-1]
+		}
+		l.dropSegments(p, doomed)
+	})
+}
+
+func (l *Loop) dropSegments(p *partition, doomed []*segment.Segment) {
+	if len(doomed) == 0 {
+		return
+	}
+	p.log().DropSegments(doomed)
+	p.publish()
+	for _, s := range doomed {
+		if f := p.files[s]; f != nil {
+			delete(p.files, s)
+			l.node.openFiles.Add(-1)
+			f.release()
+		}
+	}
+	slog.Info("segments deleted by retention", "partition", p.name(), "segments", len(doomed), "logStartOffset", int64(p.log().LogStartOffset()))
+	fsys := p.dir.fs
+	l.background(func() Message {
+		if err := segment.DeleteSegments(fsys, doomed); err != nil {
+			l.node.log.throttled("segments cannot be removed", "partition", p.name(), "error", err)
+		}
+		return nil
+	})
+}
+
+func (n *Node) expireProducers() {
+	n.eachPartition(func(l *Loop, p *partition) { p.log().ExpireProducers(l.wall) })
+}
+
+// flushByTime syncs partitions under the policy interval by flush.ms and flush.messages.
+func (n *Node) flushByTime() {
+	n.eachPartition(func(l *Loop, p *partition) {
+		behind := int64(p.replica.WrittenEnd() - p.replica.SyncedEnd())
+		if p.replica.Policy() != replicate.FlushInterval || behind == 0 {
+			p.dirtySince = 0
+			return
+		}
+		if p.dirtySince == 0 {
+			p.dirtySince = l.mono
+		}
+		c := p.log().Config()
+		if behind >= c.FlushMessages || (l.mono-p.dirtySince).Milliseconds() >= c.FlushMS {
+			p.dirtySince = 0
+			l.startSync(p, nil)
+		}
+	})
+}
+
+// closeIdleFiles closes the segment files that nobody has used, beyond a bound on all that are open.
+func (n *Node) closeIdleFiles() {
+	if n.openFiles.Load() < openFilesKeep {
+		return
+	}
+	n.eachPartition(func(l *Loop, p *partition) { l.closeIdleFiles(p, false) })
+}
+
+// openFilesKeep is how many segment files may stay open between checks.
+const openFilesKeep = 4096
+
+// offsetsOf collects the recovery points and log start offsets of each directory's partitions.
+func (n *Node) offsetsOf(d *logDir) (recovery, starts, watermarks map[wire.TopicPartition]wire.Offset) {
+	recovery = make(map[wire.TopicPartition]wire.Offset)
+	starts, watermarks = maps.Clone(recovery), maps.Clone(recovery)
+	n.eachPartition(func(_ *Loop, p *partition) {
+		if p.dir != d {
+			return
+		}
+		tp := wire.TopicPartition{Topic: p.topic, Partition: p.index}
+		recovery[tp] = p.log().RecoveryPoint()
+		watermarks[tp] = p.replica.HighWatermark()
+		if start := p.log().LogStartOffset(); start > p.log().Segments()[0].BaseOffset() {
+			starts[tp] = start
+		}
+	})
+	return recovery, starts, watermarks
+}
+
+// checkpointOffsets flushes what is behind and writes Kafka's checkpoint files.
+func (n *Node) checkpointOffsets() {
+	n.eachPartition(func(l *Loop, p *partition) {
+		if p.log().RecoveryPoint() < p.replica.WrittenEnd() {
+			l.startFlush(p)
+		}
+	})
+	for _, d := range n.dirs {
+		if err := n.writeCheckpoints(d); err != nil {
+			n.log.throttled("checkpoint files cannot be written", "directory", d.path, "error", err)
+		}
+	}
+}
+
+func (n *Node) writeCheckpoints(d *logDir) error {
+	recovery, starts, watermarks := n.offsetsOf(d)
+	for name, offsets := range map[string]map[wire.TopicPartition]wire.Offset{
+		segment.RecoveryPointCheckpoint: recovery,
+		segment.LogStartCheckpoint:      starts,
+		segment.HighWatermarkCheckpoint: watermarks,
+	} {
+		if err := d.fs.WriteFileAtomic(filepath.Join(d.path, name), segment.AppendOffsetCheckpoint(nil, offsets)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepInterval is how often connections are looked at; sweep closes those that idle or that do not get on.
+const sweepInterval = time.Second
+
+// requestTimeout is how long a request's bytes may take: a half-sent frame holds memory that others wait for. The
+// rate is what a client on a slow link keeps up.
+const (
+	requestTimeout = 30 * time.Second
+	requestRate    = 64 << 10 // bytes a second
+)
+
+func (l *Loop) sweep() {
+	if l.mono < l.nextSweep {
+		return
+	}
+	l.nextSweep = l.mono + sweepInterval
+	idle := time.Duration(l.node.config().ConnectionIdleMS) * time.Millisecond
+	l.conns.all(func(c *Conn) {
+		switch {
+		case c.closing:
+		case c.in.size > 0 && !c.serial && c.pipeline.len() < inFlightMax && l.mono-c.in.since > requestTimeout+time.Duration(c.in.size/requestRate)*time.Second:
+			c.refuse("a request did not arrive in time", "bytes", c.in.size, "received", c.in.filled)
+		case idle > 0 && l.mono-c.lastActive > idle && !c.fetch.waiting:
+			c.close()
+		}
+	})
+}

@@ -1,0 +1,202 @@
+package node
+
+import (
+	"encoding/binary"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringmill/ringmill/iouring"
+)
+
+// input is a connection's receiving side.
+//
+//	idle ──recv──▶ backlog (a provided buffer) ──frame complete──▶ dispatch, in place
+//	                    └──frame longer than the rest──▶ body (a slab), filled by further receives ──▶ dispatch
+type input struct {
+	// prefix collects the 4 bytes of a frame's length, which may arrive one by one.
+	prefix    [4]byte
+	prefixLen int
+	// backlog is the provided buffer that is being read, from at on.
+	backlog *buffer
+	at      int
+	// size is the length of the frame whose prefix is complete, 0 if none is; body holds it when it did not lie in one
+	// provided buffer, filled so far.
+	size   int
+	body   *buffer
+	filled int
+	// armed says that a receive is under way; since, when the frame now being received began.
+	armed bool
+	since time.Duration
+}
+
+// frameBytesMin is the shortest request: key, version, correlation id.
+const frameBytesMin = 8
+
+// armRecv asks for the next bytes, if none are asked for and the connection may go on.
+func (c *Conn) armRecv() {
+	if c.in.armed || c.in.backlog != nil || c.in.body != nil || !c.mayRead() {
+		return
+	}
+	c.in.armed = true
+	c.ops++
+	c.loop.engine.Recv(c.token(tokenConnRecv), c.fd)
+}
+
+// mayRead says whether another request of this connection may be taken up.
+func (c *Conn) mayRead() bool {
+	return !c.closing && !c.serial && c.pipeline.len() < inFlightMax && c.out.unsent() < outBytesMax && c.loop.overflown == 0
+}
+
+// received handles a receive into a provided buffer.
+func (c *Conn) received(e *iouring.Event) {
+	c.in.armed = false
+	switch {
+	case e.Res > 0:
+		c.lastActive = c.loop.mono
+		c.loop.metrics.received.Add(int(e.Res))
+		c.in.backlog, c.in.at = &buffer{data: e.Buf, refs: 1, provided: int32(e.BufID)}, 0
+		c.consume()
+	case e.Res == 0:
+		c.close()
+	case unix.Errno(-e.Res) == unix.ENOBUFS:
+		c.starve()
+	case transientErrno(e.Res):
+		c.armRecv()
+	default:
+		c.close()
+	}
+}
+
+func transientErrno(res int32) bool {
+	errno := unix.Errno(-res)
+	return errno == unix.EAGAIN || errno == unix.EINTR
+}
+
+// consume takes up the requests in the backlog for as long as the connection may, then asks for more bytes.
+func (c *Conn) consume() {
+	if c.consuming || c.in.body != nil {
+		return
+	}
+	c.consuming = true
+	for c.in.backlog != nil && c.mayRead() && c.consumeFrame() {
+	}
+	c.consuming = false
+	if b := c.in.backlog; b != nil && c.in.at == len(b.data) {
+		c.in.backlog = nil
+		c.loop.release(b)
+	}
+	c.armRecv()
+}
+
+// consumeFrame takes up one frame; false if the backlog holds no whole one or the connection must wait or is closed.
+func (c *Conn) consumeFrame() bool {
+	if c.in.size == 0 && !c.consumePrefix() {
+		return false
+	}
+	rest := c.in.backlog.data[c.in.at:]
+	if len(rest) < c.in.size {
+		return c.beginBody(rest)
+	}
+	frame := rest[:c.in.size]
+	c.in.at += c.in.size
+	c.in.size = 0
+	c.dispatch(frame, c.in.backlog)
+	return !c.closing
+}
+
+// consumePrefix reads the frame's length; false if it is not complete or refused.
+func (c *Conn) consumePrefix() bool {
+	n := copy(c.in.prefix[c.in.prefixLen:], c.in.backlog.data[c.in.at:])
+	c.in.at += n
+	c.in.prefixLen += n
+	if c.in.prefixLen < len(c.in.prefix) {
+		return false
+	}
+	c.in.prefixLen = 0
+	size := int(int32(binary.BigEndian.Uint32(c.in.prefix[:])))
+	if size < frameBytesMin || size > c.loop.node.config().RequestBytesMax {
+		c.refuse("a frame's length is out of bounds", "bytes", size, "max", c.loop.node.config().RequestBytesMax, "property", "socket.request.max.bytes")
+		return false
+	}
+	c.in.size = size
+	c.in.since = c.loop.mono
+	return true
+}
+
+// beginBody moves a frame's beginning to a slab and has the rest received straight into it.
+func (c *Conn) beginBody(head []byte) bool {
+	body := c.loop.slabs.take(c.in.size)
+	if body == nil {
+		c.starve()
+		return false
+	}
+	c.in.body, c.in.filled = body, copy(body.data, head)
+	c.in.at += len(head)
+	c.armBody()
+	return false
+}
+
+// armBody asks for the frame's next bytes, as many as the request memory allows.
+func (c *Conn) armBody() {
+	limit := c.loop.slabs.extend(c.in.body, c.in.filled, c.in.size)
+	if limit == c.in.filled {
+		c.starve()
+		return
+	}
+	c.ops++
+	c.loop.engine.RecvInto(c.token(tokenConnBody), c.fd, c.in.body.data[c.in.filled:limit])
+}
+
+// receivedBody handles a receive into a slab.
+func (c *Conn) receivedBody(res int) {
+	switch {
+	case res > 0:
+	case res < 0 && transientErrno(int32(res)):
+		c.armBody()
+		return
+	default:
+		c.close()
+		return
+	}
+	c.lastActive = c.loop.mono
+	c.loop.metrics.received.Add(res)
+	if c.in.filled += res; c.in.filled < c.in.size {
+		c.armBody()
+		return
+	}
+	body := c.in.body
+	frame := body.data[:c.in.size]
+	c.in.body, c.in.size, c.in.filled = nil, 0, 0
+	c.dispatch(frame, body)
+	c.loop.release(body)
+	if !c.closing {
+		c.consume()
+	}
+}
+
+// starve lets the connection wait until request memory or a provided buffer is free.
+func (c *Conn) starve() {
+	if c.starving {
+		return
+	}
+	c.starving = true
+	c.loop.metrics.starved.Inc()
+	c.loop.starved = append(c.loop.starved, c)
+}
+
+// resumeStarved lets those who wait for memory try again, oldest first: once a turn, since only a turn frees any.
+func (l *Loop) resumeStarved() {
+	waiting := l.starved
+	l.starved = nil
+	for _, c := range waiting {
+		c.starving = false
+		switch {
+		case c.closing:
+		case c.in.body != nil:
+			c.armBody()
+		default:
+			c.consume()
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package node
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringmill/ringmill/iouring"
+	"github.com/ringmill/ringmill/node/config"
+)
+
+// listener is one of the node's listening sockets. Loop 0 accepts and hands each connection to the loop with the
+// fewest: hashing by the kernel (SO_REUSEPORT) is lopsided with the few connections that Kafka clients make.
+type listener struct {
+	name string
+	// fd is file's descriptor, taken once: File.Fd makes a descriptor blocking each time it is asked.
+	fd   int
+	file *os.File
+	addr netip.AddrPort
+	// limits are max.connections and max.connections.per.ip.
+	limits *connLimits
+}
+
+// connLimits counts the node's connections, in all and by address.
+type connLimits struct {
+	mu         sync.Mutex
+	max, perIP int
+	overrides  map[string]int
+	total      int
+	byIP       map[string]int
+}
+
+func (c *connLimits) admit(host string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	perIP, ok := c.overrides[host]
+	if !ok {
+		perIP = c.perIP
+	}
+	if c.total >= c.max || c.byIP[host] >= perIP {
+		return false
+	}
+	c.total++
+	c.byIP[host]++
+	return true
+}
+
+func (c *connLimits) release(host string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total--
+	if c.byIP[host]--; c.byIP[host] <= 0 {
+		delete(c.byIP, host)
+	}
+}
+
+func (ln *listener) release(host string) { ln.limits.release(host) }
+
+// listen binds one of the configured listeners.
+func listen(l config.Listener, limits *connLimits) (*listener, error) {
+	bound, err := net.Listen("tcp", l.Address())
+	if err != nil {
+		return nil, &StartError{Path: "listeners: " + l.String(), Problem: bindProblem(err), Cure: "stop what listens there, or choose another address with --listen"}
+	}
+	defer bound.Close()
+	file, err := bound.(*net.TCPListener).File()
+	if err != nil {
+		return nil, fmt.Errorf("listener %s: %w", l, err)
+	}
+	fd := int(file.Fd())
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return nil, fmt.Errorf("listener %s: %w", l, err)
+	}
+	return &listener{name: l.Name, fd: fd, file: file, addr: bound.Addr().(*net.TCPAddr).AddrPort(), limits: limits}, nil
+}
+
+func bindProblem(err error) string {
+	if isErrno(err, unix.EADDRINUSE) {
+		return "the port is in use"
+	}
+	return err.Error()
+}
+
+// startAccepting arms the listeners on this loop.
+func (l *Loop) startAccepting() {
+	for i, ln := range l.node.listeners {
+		l.engine.Accept(token(tokenAccept, 0, uint32(i)), ln.fd)
+	}
+}
+
+// accepted handles one new connection, or the lack of descriptors for one.
+func (l *Loop) accepted(index int, e *iouring.Event) {
+	ln := l.node.listeners[index]
+	if e.Res < 0 {
+		if !transientErrno(e.Res) && !l.node.stopping.Load() {
+			l.node.log.throttled("accept failed", "listener", ln.name, "error", unix.Errno(-e.Res))
+		}
+		if !e.More && !l.node.stopping.Load() {
+			l.engine.Accept(token(tokenAccept, 0, uint32(index)), ln.fd)
+		}
+		return
+	}
+	fd := int(e.Res)
+	peer := peerOf(fd)
+	host := peer.Addr().Unmap().String()
+	if l.node.stopping.Load() || !ln.limits.admit(host) {
+		l.node.log.throttled("connection refused: too many", "peer", host, "properties", "max.connections, max.connections.per.ip")
+		_ = unix.Close(fd)
+		return
+	}
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	l.node.metrics.connections.Add(1)
+	to := l.node.leastLoaded()
+	to.assigned.Add(1)
+	if to == l {
+		l.adopt(fd, ln, peer)
+		return
+	}
+	l.post(to, adoptConn{fd, ln, peer})
+}
+
+// adoptConn hands a connection to the loop that is to own it.
+type adoptConn struct {
+	fd   int
+	from *listener
+	peer netip.AddrPort
+}
+
+func (a adoptConn) handle(l *Loop) { l.adopt(a.fd, a.from, a.peer) }
+
+// leastLoaded is the loop with the fewest connections.
+func (n *Node) leastLoaded() *Loop {
+	best := n.loops[0]
+	for _, l := range n.loops[1:] {
+		if l.assigned.Load() < best.assigned.Load() {
+			best = l
+		}
+	}
+	return best
+}
+
+func peerOf(fd int) netip.AddrPort {
+	sa, err := unix.Getpeername(fd)
+	if err != nil {
+		return netip.AddrPort{}
+	}
+	switch a := sa.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port))
+	}
+	return netip.AddrPort{}
+}

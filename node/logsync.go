@@ -1,0 +1,97 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/ringmill/ringmill/segment"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// logSync makes what a partition has written durable: its .log files from the recovery point on, and their names.
+// Indexes are not part of it; recovery makes those entries again that a file lacks.
+type logSync struct {
+	p     *partition
+	fs    segment.FS
+	dir   string
+	names []string
+	// upTo is the end of what the page cache had when it was planned.
+	upTo wire.Offset
+	// fresh says that a segment was made since the recovery point, so that the directory is synced too.
+	fresh bool
+}
+
+func (p *partition) planSync() logSync {
+	log := p.log()
+	s := logSync{p: p, fs: p.dir.fs, dir: log.Dir(), upTo: p.replica.WrittenEnd()}
+	recovery := log.RecoveryPoint()
+	for _, seg := range log.Segments() {
+		if seg.NextOffset() >= recovery && seg.BaseOffset() <= s.upTo {
+			s.names = append(s.names, seg.LogName())
+			s.fresh = s.fresh || seg.BaseOffset() >= recovery
+		}
+	}
+	return s
+}
+
+// run syncs the files. It touches nothing of the partition and blocks. A file that is gone was dropped by retention or
+// with its topic since the plan, and owes nothing.
+func (s *logSync) run() error {
+	for _, name := range s.names {
+		if err := syncFile(s.fs, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if s.fresh {
+		if err := s.fs.SyncDir(s.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncFile(fsys segment.FS, name string) error {
+	f, err := fsys.OpenFile(name, segment.ReadWrite, 0)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", name, err)
+	}
+	err = f.Sync()
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("sync %s: %w", name, err)
+	}
+	return nil
+}
+
+// done raises the partition's recovery point and, under the commit policy, its high watermark.
+func (s *logSync) done(l *Loop) {
+	if s.p.stopped != wire.None {
+		return
+	}
+	s.p.log().Synced(s.upTo)
+	s.p.replica.Synced(s.upTo, &l.eff)
+	l.apply(s.p)
+}
+
+// startSync syncs a partition in the background; then, if not nil, runs on the loop when it is done or has failed.
+func (l *Loop) startSync(p *partition, then func(l *Loop)) {
+	s := p.planSync()
+	l.background(func() Message {
+		err := s.run()
+		return messageFunc(func(l *Loop) {
+			switch {
+			case p.stopped != wire.None:
+			case err != nil:
+				l.node.storageFault(p.dir, "sync "+p.name(), err)
+			default:
+				s.done(l)
+			}
+			if then != nil {
+				then(l)
+			}
+		})
+	})
+}

@@ -1,0 +1,165 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/iouring"
+	"github.com/ringmill/ringmill/node/config"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// Node is one running node: its loops, its log directories, its topics and its coordinators.
+type Node struct {
+	started time.Time
+	// cfg is what the node runs with; a dynamic change replaces it.
+	cfg     atomic.Pointer[config.Config]
+	log     *throttledLog
+	metrics *nodeMetrics
+
+	loops  []*Loop
+	dirs   []*logDir
+	topics *catalog
+	state  *stateDir
+
+	// metaMu serialises changes of the metadata: topics, configurations, producer id blocks.
+	metaMu sync.Mutex
+	store  *image.Store
+	image  atomic.Pointer[image.Image]
+	// nextOwner deals partitions to loops in turn.
+	nextOwner int
+	// producerIDs is the block that InitProducerId hands out from.
+	producerIDs idBlock
+
+	groups    *groupService
+	listeners []*listener
+
+	openFiles atomic.Int64
+	probeMu   sync.Mutex
+	probes    map[int]iouring.Probe
+	// decoding bounds the cold requests that are decoded at once, by bytes.
+	decoding decodeLimit
+
+	http *admin
+	// ready says that /readyz may say so; stopping, that the node goes down; quit is closed when goroutines must end.
+	ready, stopping atomic.Bool
+	quit            chan struct{}
+	// running says that the loops' threads run; before that what is theirs belongs to start.
+	running bool
+	// failure is the first fault that ends the node; failed is closed with it.
+	failOnce sync.Once
+	failure  error
+	failed   chan struct{}
+}
+
+// storageError is an environment past saving: what the disk holds is not known any more.
+type storageError struct {
+	doing, path string
+	err         error
+}
+
+func (e *storageError) Error() string {
+	return fmt.Sprintf("storage fault: %s: %s: %v", e.doing, e.path, e.err)
+}
+
+func (e *storageError) Unwrap() error { return e.err }
+
+// fatal ends the node. What was acknowledged is safe; nothing is tried again that failed once.
+func (n *Node) fatal(err error) {
+	n.failOnce.Do(func() {
+		n.failure = err
+		slog.Error("node stops", "error", err)
+		close(n.failed)
+	})
+}
+
+// storageFault takes a log directory out of service after the first failed write or sync in it: its partitions answer
+// KAFKA_STORAGE_ERROR from then on. The last directory takes the node with it.
+func (n *Node) storageFault(d *logDir, doing string, err error) {
+	if !d.offline.CompareAndSwap(false, true) {
+		return
+	}
+	slog.Error("log directory goes offline", "directory", d.path, "while", doing, "error", err)
+	n.metrics.offlineDirs.Add(1)
+	for _, l := range n.loops {
+		go l.send(messageFunc(func(l *Loop) { l.stopDir(d) }))
+	}
+	for _, other := range n.dirs {
+		if !other.offline.Load() {
+			return
+		}
+	}
+	n.fatal(&storageError{doing, d.path, err})
+}
+
+func (l *Loop) stopDir(d *logDir) {
+	l.parts.all(func(p *partition) {
+		if p.dir == d && p.stopped == wire.None {
+			l.stop(p, wire.KafkaStorageError)
+		}
+	})
+}
+
+// noteProbe keeps what a loop's engine probe found, for the start's report and the status page.
+func (n *Node) noteProbe(loop int, p iouring.Probe) {
+	n.probeMu.Lock()
+	defer n.probeMu.Unlock()
+	n.probes[loop] = p
+}
+
+// owner picks the loop for a new partition; metaMu is held.
+func (n *Node) owner() *Loop {
+	l := n.loops[n.nextOwner%len(n.loops)]
+	n.nextOwner++
+	return l
+}
+
+// decodeLimit bounds what decoded cold requests may hold: kmsg amplifies a request up to 32 times.
+type decodeLimit struct {
+	mu   sync.Mutex
+	cond *sync.Cond
+	used int
+}
+
+// decodeBytesMax is the sum of encoded sizes decoded at once, 256 MiB decoded at worst.
+const decodeBytesMax = 8 << 20
+
+func (n *Node) limitDecode(bytes int) {
+	d := &n.decoding
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.used > 0 && d.used+bytes > decodeBytesMax {
+		d.cond.Wait()
+	}
+	d.used += bytes
+}
+
+func (n *Node) endDecode(bytes int) {
+	d := &n.decoding
+	d.mu.Lock()
+	d.used -= bytes
+	d.mu.Unlock()
+	d.cond.Broadcast()
+}
+
+// recoverCold keeps a fault in one handler from taking the node: the client is disconnected, the fault is logged with
+// its stack. While the node stops, handlers fail because their coordinators are gone, which is no fault.
+func (n *Node) recoverCold(l *Loop, call *coldCall) {
+	fault := recover()
+	if fault == nil {
+		return
+	}
+	if !n.stopping.Load() {
+		slog.Error("BUG in a handler", "api", call.request.Header.Key.String(), "version", int16(call.request.Header.Version), "fault", fault, "stack", string(debug.Stack()))
+	}
+	l.send(messageFunc(func(l *Loop) { l.finishCold(call, call.request.Header, nil, errHandler) }))
+}
+
+// errHandler closes the connection of a client whose request met a fault.
+var errHandler = errors.New("the handler failed")

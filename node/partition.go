@@ -1,0 +1,240 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringmill/ringmill/iouring"
+	"github.com/ringmill/ringmill/replicate"
+	"github.com/ringmill/ringmill/segment"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// partition is one partition on its owner loop: the replica's state machine, the files behind it, and what is under
+// way between the two.
+//
+//	produceItem ─▶ Produce ─▶ plans ─▶ write (inline, or one at a time on the ring) ─▶ journal ─▶ Written
+//	                 │                                                                           │
+//	                 └ roll or open under way: queue                        sync round ─▶ Synced ┘
+type partition struct {
+	loop             *Loop
+	slot, generation uint32
+	// topic and index name it; both are fixed.
+	topic string
+	id    wire.TopicID
+	index wire.PartitionIndex
+	dir   *logDir
+
+	replica *replicate.Partition
+	// stopped is the error that everything is answered with once the partition is deleted or its directory offline.
+	stopped wire.ErrorCode
+
+	// plans are appends whose write has not begun, writing those under way on the ring; offset order throughout.
+	plans, plansSpare, writing []segment.AppendPlan
+	// vectors backs the ring write under way, left is what is not written of it yet, writeAt where that goes.
+	vectors, left [][]byte
+	writeFile     *segmentFile
+	writeAt       int64
+	// queue holds produces that wait for a roll.
+	queue []*produceItem
+	// dirty says that it is in Loop.dirty, rolling that a new segment is being made.
+	dirty, rolling bool
+	// syncing says that it is in the syncer's pending list; journaled, that the journal holds batches of its that no
+	// flush has put on disk yet.
+	syncing, journaled bool
+	// unjournaled says that the segments hold bytes that neither the journal nor a sync covers.
+	unjournaled bool
+
+	// files are the open segments, opening those being opened; both empty for an idle partition.
+	files   map[*segment.Segment]*segmentFile
+	opening map[*segment.Segment]bool
+	// parked are shares of fetches that wait for a file or an index.
+	parked []*fetchShare
+	// flushing says that a flush with indexes is under way: it and a roll write the same index files, so one waits for
+	// the other. rollWanted says that a roll does.
+	flushing, rollWanted bool
+	// published are offsets for readers on other threads, as of the last event.
+	published publishedOffsets
+	// dirtySince is when the policy interval last found it behind, 0 while it is not.
+	dirtySince time.Duration
+}
+
+// publishedOffsets are what Metadata and ListOffsets read without a message to the loop.
+type publishedOffsets struct {
+	logStart, highWatermark atomic.Int64
+	leaderEpoch             atomic.Int32
+}
+
+// publish updates what other threads read; at the end of each event.
+func (p *partition) publish() {
+	p.published.logStart.Store(int64(p.log().LogStartOffset()))
+	p.published.highWatermark.Store(int64(p.replica.HighWatermark()))
+	p.published.leaderEpoch.Store(int32(p.replica.LeaderEpoch()))
+}
+
+func (p *partition) log() *segment.Log { return p.replica.Log() }
+
+func (p *partition) name() string { return fmt.Sprintf("%s-%d", p.topic, p.index) }
+
+// offer takes one produce; it runs on the owner.
+func (p *partition) offer(item *produceItem) {
+	switch {
+	case p.stopped != wire.None:
+		p.loop.finishItem(item, replicate.Completion{Code: p.stopped, BaseOffset: wire.NoOffset, LogAppendTime: wire.NoTimestamp})
+	case p.rolling || len(p.queue) > 0:
+		p.queue = append(p.queue, item)
+	default:
+		p.append(item)
+	}
+}
+
+// append hands one produce to the state machine and plans its write.
+func (p *partition) append(item *produceItem) {
+	l := p.loop
+	plan, outcome := p.replica.Produce(item.batch, item.request.acks, item, l.wall, &l.eff)
+	switch outcome {
+	case replicate.Planned:
+		p.plans = append(p.plans, plan)
+		l.markDirty(p)
+		if plan.EpochChanged {
+			l.writeEpochs(p)
+		}
+	case replicate.NeedsRoll:
+		p.queue = append(p.queue, item)
+		l.roll(p)
+	}
+	l.apply(p)
+}
+
+// writeEpochs puts the leader epochs' start offsets on disk. A crash before that is mended by recovery, which finds the
+// epochs in the batches.
+func (l *Loop) writeEpochs(p *partition) {
+	text, fsys, name := p.log().EpochCheckpoint(), p.dir.fs, p.log().Dir()+"/"+segment.LeaderEpochCheckpoint
+	l.background(func() Message {
+		if err := fsys.WriteFileAtomic(name, text); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.node.log.throttled("leader epochs cannot be written", "file", name, "error", err)
+		}
+		return nil
+	})
+}
+
+func (l *Loop) markDirty(p *partition) {
+	if !p.dirty {
+		p.dirty = true
+		l.dirty = append(l.dirty, p)
+	}
+}
+
+// apply runs the effects that the state machine left in l.eff.
+func (l *Loop) apply(p *partition) {
+	p.publish()
+	for i := 0; i < len(l.eff.Completed); i++ {
+		done := l.eff.Completed[i]
+		l.finishItem(done.Ref.(*produceItem), done)
+	}
+	for i := 0; i < len(l.eff.Wake); i++ {
+		w := l.eff.Wake[i]
+		l.wakeFetch(w.Ref.(*fetchRequest), w.Generation)
+	}
+	l.eff.Reset()
+}
+
+// roll makes the next segment in the background; produces queue until it is there.
+func (l *Loop) roll(p *partition) {
+	if p.rolling {
+		return
+	}
+	p.rolling = true
+	if p.flushing {
+		p.rollWanted = true
+		return
+	}
+	l.startRoll(p)
+}
+
+func (l *Loop) startRoll(p *partition) {
+	plan := p.log().PlanRoll()
+	fsys := p.dir.fs
+	l.background(func() Message {
+		file, err := plan.Run(fsys, false) // durable by the journal, or by a sync of the file and its directory
+		return messageFunc(func(l *Loop) { l.rolled(p, plan, file, err) })
+	})
+}
+
+func (l *Loop) rolled(p *partition, plan segment.RollPlan, file segment.File, err error) {
+	p.rolling = false
+	switch {
+	case p.stopped != wire.None:
+		if err == nil {
+			_ = file.Close()
+		}
+		return
+	case err != nil:
+		p.log().RollAbandoned(plan)
+		l.rollFailed(p, err)
+		return
+	}
+	p.log().Rolled(plan)
+	l.addFile(p, plan.Next(), newSegmentFile(file, plan.Next().LogName()))
+	l.metrics.rolls.Inc()
+	l.startSync(p, nil)
+	p.drainQueue()
+}
+
+// rollFailed refuses what waited for the segment. A full disk passes; any other error makes the directory suspect.
+func (l *Loop) rollFailed(p *partition, err error) {
+	if !errors.Is(err, unix.ENOSPC) {
+		l.node.storageFault(p.dir, "roll "+p.name(), err)
+	} else {
+		l.node.log.throttled("disk full", "partition", p.name(), "directory", p.dir.path)
+	}
+	queue := p.queue
+	p.queue = nil
+	for _, item := range queue {
+		l.finishItem(item, replicate.Completion{Code: wire.KafkaStorageError, BaseOffset: wire.NoOffset, LogAppendTime: wire.NoTimestamp})
+	}
+}
+
+// drainQueue offers what waited, in order, until the partition has to roll again.
+func (p *partition) drainQueue() {
+	queue := p.queue
+	p.queue = nil
+	for i, item := range queue {
+		if p.rolling || p.stopped != wire.None {
+			p.queue = append(p.queue, queue[i:]...)
+			break
+		}
+		p.append(item)
+	}
+}
+
+// stop answers everything of the partition with code from now on; it is deleted or its directory is offline.
+func (l *Loop) stop(p *partition, code wire.ErrorCode) {
+	p.stopped = code
+	queue := p.queue
+	p.queue = nil
+	for _, item := range queue {
+		l.finishItem(item, replicate.Completion{Code: code, BaseOffset: wire.NoOffset, LogAppendTime: wire.NoTimestamp})
+	}
+	p.plans = nil
+	p.replica.Stop(code, &l.eff)
+	l.apply(p)
+	l.resumeParked(p)
+	for seg, f := range p.files {
+		f.release()
+		delete(p.files, seg)
+	}
+}
+
+// partitionEvent handles a completed ring write.
+func (l *Loop) partitionEvent(p *partition, kind uint64, e *iouring.Event) {
+	switch kind {
+	case tokenPartWrite:
+		l.ringWritten(p, e.Res)
+	}
+}

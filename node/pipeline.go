@@ -1,0 +1,101 @@
+package node
+
+import (
+	"time"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// pending is one request under way: its place in the order of answers, and the answer once it is there.
+type pending struct {
+	conn    *Conn
+	key     wire.APIKey
+	version wire.APIVersion
+	corr    wire.CorrelationID
+	// done says that the answer is in answer; silent, that there is none to send (acks 0).
+	done, silent bool
+	// answer is the whole response frame, unless ranges interleave file bytes.
+	answer []byte
+	ranges []fileRange
+	// began is when the request was taken up, for the stage stamps.
+	began time.Duration
+}
+
+// pipeline is a connection's requests under way, oldest first.
+type pipeline struct {
+	items []*pending
+	head  int
+}
+
+func (p *pipeline) len() int        { return len(p.items) - p.head }
+func (p *pipeline) front() *pending { return p.items[p.head] }
+
+func (p *pipeline) push(r *pending) {
+	if p.head == len(p.items) {
+		p.items, p.head = p.items[:0], 0
+	}
+	p.items = append(p.items, r)
+}
+
+func (p *pipeline) pop() *pending {
+	r := p.items[p.head]
+	p.items[p.head] = nil
+	p.head++
+	return r
+}
+
+// begin puts a request into the connection's pipeline.
+func (c *Conn) begin(h wire.RequestHeader) *pending {
+	r := c.loop.takePending()
+	r.conn, r.key, r.version, r.corr, r.began = c, h.Key, h.Version, h.CorrelationID, c.loop.mono
+	c.pipeline.push(r)
+	return r
+}
+
+// complete marks r answered and sends what is due in order. If the connection is gone the answer is dropped.
+func (l *Loop) complete(r *pending) {
+	r.done = true
+	c := r.conn
+	l.metrics.observe(r.key, stageTotal, l.mono-r.began)
+	if c.closing {
+		dropRanges(r.ranges)
+		return
+	}
+	for c.pipeline.len() > 0 && c.pipeline.front().done {
+		l.sendAnswer(c, c.pipeline.pop())
+	}
+	c.serial = c.serial && c.pipeline.len() > 0
+	c.consume()
+}
+
+func (l *Loop) sendAnswer(c *Conn, r *pending) {
+	if !r.silent {
+		c.out.append(l, r.answer, r.ranges)
+		c.activate()
+	}
+	l.givePending(r)
+}
+
+// pendingFreeMax bounds the requests that a loop keeps for reuse.
+const pendingFreeMax = 1024
+
+func (l *Loop) takePending() *pending {
+	if n := len(l.freePending); n > 0 {
+		r := l.freePending[n-1]
+		l.freePending = l.freePending[:n-1]
+		return r
+	}
+	return &pending{}
+}
+
+func (l *Loop) givePending(r *pending) {
+	answer := r.answer
+	if cap(answer) > 4<<10 {
+		answer = nil
+	}
+	clear(r.ranges)
+	*r = pending{answer: answer[:0], ranges: r.ranges[:0]}
+	if len(l.freePending) < pendingFreeMax {
+		l.freePending = append(l.freePending, r)
+	}
+}

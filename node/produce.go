@@ -1,0 +1,234 @@
+package node
+
+import (
+	"github.com/ringmill/ringmill/node/api"
+	"github.com/ringmill/ringmill/replicate"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// produceRequest is one Produce under way: an item a partition, each answered by the partition's owner. It is its
+// connection's loop's, except that an owner writes its items' results.
+type produceRequest struct {
+	loop    *Loop
+	pending *pending
+	// buf holds the request's bytes: the batches until they are written, the topic names until the answer.
+	buf     *buffer
+	acks    int16
+	waiting int
+	topics  []producedTopic
+	items   []produceItem
+	failed  bool
+}
+
+// producedTopic is a run of items of one topic, as the answer lists them.
+type producedTopic struct {
+	name  []byte
+	id    wire.TopicID
+	items int
+}
+
+// produceItem is one partition's batch on its way to the owner and back.
+type produceItem struct {
+	request *produceRequest
+	part    *partition
+	index   wire.PartitionIndex
+	batch   wire.RecordBatch
+	result  replicate.Completion
+	start   wire.Offset
+	// message explains result.Code where the code alone would not help.
+	message string
+	// appended is called on the owner's loop instead of answering a request: appends of the node itself.
+	appended func(replicate.Completion)
+	returned bool
+}
+
+// produceScratch is what decoding and answering reuse.
+type produceScratch struct {
+	in   wire.ProduceRequest
+	out  wire.ProduceResponse
+	free []*produceRequest
+}
+
+// produceFreeMax bounds the requests kept for reuse.
+const produceFreeMax = 256
+
+// handle runs an item on its owner, then, returned, on its request's loop.
+func (item *produceItem) handle(l *Loop) {
+	if item.returned {
+		l.itemDone(item.request)
+		return
+	}
+	item.part.offer(item)
+}
+
+// serveProduce takes up a Produce.
+func (l *Loop) serveProduce(c *Conn, h wire.RequestHeader, body []byte, buf *buffer) {
+	in := &l.produce.in
+	if err := in.Read(body, h.Version); err != nil {
+		c.refuse("malformed Produce", "version", int16(h.Version), "error", err)
+		return
+	}
+	req := l.takeProduce()
+	req.loop, req.pending, req.buf, req.acks = l, c.begin(h), buf, in.Acks
+	buf.refs++
+	req.pending.silent = in.Acks == replicate.AcksNone
+	l.layOut(req, in, h.Version)
+	req.waiting = 1 // until all items are on their way, so that early answers do not finish the request
+	for i := range req.items {
+		item := &req.items[i]
+		if item.result.Code != wire.None {
+			continue
+		}
+		req.waiting++
+		if owner := item.part.loop; owner == l {
+			item.part.offer(item)
+		} else {
+			l.post(owner, item)
+		}
+	}
+	l.itemDone(req)
+}
+
+// layOut makes the items of a request and refuses those that need no partition to be refused.
+func (l *Loop) layOut(req *produceRequest, in *wire.ProduceRequest, v wire.APIVersion) {
+	n := 0
+	for i := range in.Topics {
+		n += len(in.Topics[i].Partitions)
+	}
+	if cap(req.items) < n {
+		req.items = make([]produceItem, 0, n)
+	}
+	for i := range in.Topics {
+		asked := &in.Topics[i]
+		t, code := l.node.produceTopic(asked)
+		req.topics = append(req.topics, producedTopic{name: asked.Name, id: asked.ID, items: len(asked.Partitions)})
+		for _, p := range asked.Partitions {
+			req.items = append(req.items, produceItem{request: req, index: p.Index, start: wire.NoOffset})
+			item := &req.items[len(req.items)-1]
+			if code == wire.None {
+				item.result.Code, item.message = checkProduce(item, in.Acks, v, t, p.Records)
+			} else {
+				item.result.Code = code
+			}
+			item.result.BaseOffset, item.result.LogAppendTime = wire.NoOffset, wire.NoTimestamp
+		}
+	}
+}
+
+// produceTopic finds a topic by id or name.
+func (n *Node) produceTopic(asked *wire.ProduceTopic) (*topic, wire.ErrorCode) {
+	if asked.Name == nil {
+		if t := n.topics.identified(asked.ID); t != nil {
+			return t, wire.None
+		}
+		return nil, wire.UnknownTopicID
+	}
+	if t := n.topics.named(asked.Name); t != nil {
+		return t, wire.None
+	}
+	return nil, wire.UnknownTopicOrPartition
+}
+
+// checkProduce applies the rules that need no state of the partition.
+func checkProduce(item *produceItem, acks int16, v wire.APIVersion, t *topic, records []byte) (wire.ErrorCode, string) {
+	switch item.part = t.part(item.index); {
+	case item.part == nil:
+		return wire.UnknownTopicOrPartition, ""
+	case acks != replicate.AcksAll && acks != replicate.AcksLeader && acks != replicate.AcksNone:
+		return wire.InvalidRequiredAcks, ""
+	case t.internal:
+		return wire.InvalidTopicException, "internal topics are the node's own"
+	case acks == replicate.AcksAll && t.config.MinInSyncReplicas > 1:
+		return wire.NotEnoughReplicas, ""
+	}
+	batch, code, message := api.ReadProducedBatch(records, v, t.config.MaxMessageBytes, t.config.Compact())
+	item.batch = batch
+	return code, message
+}
+
+// finishItem gives an item its result; it runs on the owner.
+func (l *Loop) finishItem(item *produceItem, result replicate.Completion) {
+	item.result = result
+	if item.appended != nil {
+		item.appended(result)
+		return
+	}
+	item.start = item.part.log().LogStartOffset()
+	if item.request.loop == l {
+		l.itemDone(item.request)
+		return
+	}
+	item.returned = true
+	l.post(item.request.loop, item)
+}
+
+// itemDone counts one answer and sends the response with the last.
+func (l *Loop) itemDone(req *produceRequest) {
+	if req.waiting--; req.waiting > 0 {
+		return
+	}
+	r := req.pending
+	r.answer = l.appendProduceAnswer(r.answer[:0], r, req)
+	failedSilently := r.silent && req.failed
+	l.release(req.buf)
+	conn := r.conn
+	l.complete(r)
+	l.giveProduce(req)
+	if failedSilently {
+		conn.refuse("a produce with acks=0 failed, which only a closed connection can tell")
+	}
+}
+
+// appendProduceAnswer builds the response frame from the items' results.
+func (l *Loop) appendProduceAnswer(dst []byte, r *pending, req *produceRequest) []byte {
+	out := &l.produce.out
+	out.Topics = out.Topics[:0]
+	next := 0
+	for _, t := range req.topics {
+		topic := growProduceTopic(out)
+		topic.Name, topic.ID = t.name, t.id
+		topic.Partitions = topic.Partitions[:0]
+		for _, item := range req.items[next : next+t.items] {
+			req.failed = req.failed || item.result.Code != wire.None
+			topic.Partitions = append(topic.Partitions, wire.ProducePartitionResponse{
+				Index: item.index, ErrorCode: item.result.Code, BaseOffset: item.result.BaseOffset,
+				LogAppendTime: item.result.LogAppendTime, LogStartOffset: item.start, ErrorMessage: item.message,
+			})
+		}
+		next += t.items
+	}
+	if r.silent {
+		return dst
+	}
+	dst = append(dst, 0, 0, 0, 0)
+	dst = wire.AppendResponseHeader(dst, r.key, r.version, r.corr)
+	return sealFrame(out.AppendTo(dst, r.version), 0)
+}
+
+// growProduceTopic lengthens out.Topics by one, keeping the partitions' array of the element that was there before.
+func growProduceTopic(out *wire.ProduceResponse) *wire.ProduceTopicResponse {
+	if n := len(out.Topics); n < cap(out.Topics) {
+		out.Topics = out.Topics[:n+1]
+	} else {
+		out.Topics = append(out.Topics, wire.ProduceTopicResponse{})
+	}
+	return &out.Topics[len(out.Topics)-1]
+}
+
+func (l *Loop) takeProduce() *produceRequest {
+	if n := len(l.produce.free); n > 0 {
+		req := l.produce.free[n-1]
+		l.produce.free = l.produce.free[:n-1]
+		return req
+	}
+	return &produceRequest{}
+}
+
+func (l *Loop) giveProduce(req *produceRequest) {
+	clear(req.items)
+	clear(req.topics)
+	*req = produceRequest{items: req.items[:0], topics: req.topics[:0]}
+	if len(l.produce.free) < produceFreeMax {
+		l.produce.free = append(l.produce.free, req)
+	}
+}

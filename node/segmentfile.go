@@ -1,0 +1,106 @@
+package node
+
+import (
+	"sync/atomic"
+
+	"github.com/ringmill/ringmill/segment"
+)
+
+// segmentFile is an open segment file with a count of who uses it: the partition that opened it, each answer whose
+// bytes are still to be sent from it, each write and sync under way. The descriptor is closed by whoever lets go
+// last, on any thread, so a deleted segment is served to the end of the answers that were planned on it.
+type segmentFile struct {
+	file segment.File
+	fd   int
+	name string
+	refs atomic.Int32
+}
+
+func newSegmentFile(f segment.File, name string) *segmentFile {
+	s := &segmentFile{file: f, fd: f.Fd(), name: name}
+	s.refs.Store(1)
+	return s
+}
+
+// retain takes a reference; the caller holds one already.
+func (s *segmentFile) retain() *segmentFile {
+	s.refs.Add(1)
+	return s
+}
+
+func (s *segmentFile) release() {
+	if n := s.refs.Add(-1); n == 0 {
+		_ = s.file.Close() // nothing is buffered: syncs are explicit, and their errors are looked at
+	} else if n < 0 {
+		panic("BUG: segment file released twice")
+	}
+}
+
+// fileOf returns the open file of a segment, or nil after asking for it to be opened; whoever waits is resumed then.
+func (l *Loop) fileOf(p *partition, seg *segment.Segment) *segmentFile {
+	if f := p.files[seg]; f != nil {
+		return f
+	}
+	if p.opening[seg] {
+		return nil
+	}
+	if p.opening == nil {
+		p.opening = make(map[*segment.Segment]bool)
+	}
+	p.opening[seg] = true
+	fs, name := p.dir.fs, seg.LogName()
+	l.background(func() Message {
+		f, err := fs.OpenFile(name, segment.ReadWrite, 0)
+		return messageFunc(func(l *Loop) { l.opened(p, seg, name, f, err) })
+	})
+	return nil
+}
+
+func (l *Loop) opened(p *partition, seg *segment.Segment, name string, f segment.File, err error) {
+	delete(p.opening, seg)
+	if err != nil {
+		l.node.storageFault(p.dir, "open "+name, err)
+		l.resumeParked(p)
+		return
+	}
+	if p.stopped != 0 {
+		_ = f.Close()
+		return
+	}
+	l.addFile(p, seg, newSegmentFile(f, name))
+	if len(p.plans) > 0 {
+		l.markDirty(p)
+	}
+	l.resumeParked(p)
+}
+
+func (l *Loop) addFile(p *partition, seg *segment.Segment, f *segmentFile) {
+	if p.files == nil {
+		p.files = make(map[*segment.Segment]*segmentFile)
+	}
+	p.files[seg] = f
+	l.node.openFiles.Add(1)
+}
+
+// closeIdleFiles closes what the partition has open and nobody uses, except the active segment when keepActive.
+func (l *Loop) closeIdleFiles(p *partition, keepActive bool) {
+	active := p.log().ActiveSegment()
+	for seg, f := range p.files {
+		if (keepActive && seg == active) || f.refs.Load() > 1 || len(p.plans)+len(p.writing) > 0 {
+			continue
+		}
+		delete(p.files, seg)
+		l.node.openFiles.Add(-1)
+		f.release()
+	}
+}
+
+// background runs work in a goroutine and the message it returns on this loop. Each partition and each connection
+// has at most a few under way, which bounds the goroutines.
+func (l *Loop) background(work func() Message) {
+	go func() {
+		if m := work(); m != nil {
+			l.send(m)
+		}
+	}()
+}

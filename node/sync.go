@@ -1,0 +1,258 @@
+package node
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringmill/ringmill/replicate"
+	"github.com/ringmill/ringmill/segment"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// syncer makes a loop's appends durable under the flush policy commit: group commit, one round in flight. A round
+// covers everything that was written before it began, for all the loop's partitions:
+//
+//	turn's runs ─┬─ small: once more into the journal ─▶ one fdatasync of the journal  ─┬─▶ Synced for each partition
+//	             └─ large, or the journal is full: ────▶ fdatasync of the segment files ┘
+//
+// A round waits for both kinds before it reports anything: a journalled batch behind one that went to its segment
+// alone is worth nothing without it.
+type syncer struct {
+	journal *segment.Journal
+	file    segment.File
+	// pending are partitions with bytes that no round covers yet; round those of the round in flight.
+	pending []*partition
+	round   []syncTarget
+	// roundSpare is the last round's array, for reuse.
+	roundSpare []syncTarget
+	// inFlight counts the syncs of the round that are out.
+	inFlight int
+	// covers is the journal's sequence number that the sync in flight reaches.
+	covers uint64
+	// journaled are the partitions with batches in the journal that no flush has put on disk; the next checkpoint's.
+	journaled []*partition
+	entries   []segment.JournalEntry
+	checking  bool
+	began     time.Duration
+}
+
+// syncTarget is what a round reports when it ends.
+type syncTarget struct {
+	p   *partition
+	end wire.Offset
+}
+
+// journalRunMax is the largest run that is journalled: above it writing the bytes twice costs more than the fdatasync
+// of its own that it saves (PERFORMANCE.md).
+const journalRunMax = 512 << 10
+
+// want asks that p be part of the next round.
+func (s *syncer) want(p *partition) {
+	if !p.syncing {
+		p.syncing = true
+		s.pending = append(s.pending, p)
+	}
+}
+
+// journalRuns appends the turn's runs to the journal, those that are under the commit policy and not too large. The
+// segments of the others are noted for a sync of their own.
+func (s *syncer) journalRuns(l *Loop, runs []writtenRun) {
+	s.entries = s.entries[:0]
+	for i := range runs {
+		r := &runs[i]
+		if r.p.replica.Policy() != replicate.FlushCommit {
+			continue
+		}
+		if r.bytes > journalRunMax {
+			r.p.unjournaled = true
+			continue
+		}
+		for j := range r.plans {
+			plan := &r.plans[j]
+			s.entries = append(s.entries, segment.JournalEntry{
+				TopicID: r.p.id, Partition: r.p.index, BaseOffset: plan.BaseOffset,
+				LeaderEpoch: r.p.replica.LeaderEpoch(), Batch: plan.Bytes,
+			})
+		}
+	}
+	done := s.writeEntries(l, s.entries)
+	s.noteJournaled(runs, done)
+	clear(s.entries)
+}
+
+// writeEntries writes as many entries as the journal takes and returns how many that were.
+func (s *syncer) writeEntries(l *Loop, entries []segment.JournalEntry) int {
+	done := 0
+	for done < len(entries) {
+		plan, n := s.journal.PlanAppend(entries[done:])
+		if n == 0 {
+			l.metrics.journalFull.Inc()
+			break
+		}
+		l.vectors = append(l.vectors[:0], plan.Bufs...)
+		if err := pwritevAll(s.file.Fd(), l.vectors, int64(plan.Position)); err != nil {
+			l.node.fatal(&storageError{"write the journal", l.node.journalName(l.index), err})
+			return done
+		}
+		s.journal.Written(plan)
+		done += n
+	}
+	return done
+}
+
+// noteJournaled tells each run of the turn whether the journal has it; what it has not must be synced in its segment.
+func (s *syncer) noteJournaled(runs []writtenRun, done int) {
+	for i := range runs {
+		r := &runs[i]
+		if r.p.replica.Policy() != replicate.FlushCommit || r.bytes > journalRunMax {
+			continue
+		}
+		if done -= len(r.plans); done < 0 {
+			r.p.unjournaled = true
+			continue
+		}
+		if !r.p.journaled {
+			r.p.journaled = true
+			s.journaled = append(s.journaled, r.p)
+		}
+	}
+}
+
+// start begins a round if none is in flight and somebody waits for one.
+func (s *syncer) start(l *Loop) {
+	s.checkpoint(l)
+	if s.inFlight > 0 || len(s.pending) == 0 {
+		return
+	}
+	for _, p := range s.pending {
+		p.syncing = false
+		s.round = append(s.round, syncTarget{p, p.replica.WrittenEnd()})
+		s.syncDirectly(l, p)
+	}
+	clear(s.pending)
+	s.pending = s.pending[:0]
+	if s.journal.NeedsSync() {
+		s.covers = s.journal.BeginSync()
+		s.inFlight++
+		l.engine.Datasync(token(tokenJournalSync, 0, 0), s.file.Fd())
+	}
+	s.began = l.mono
+	if s.inFlight == 0 {
+		s.finish(l)
+	}
+}
+
+// syncDirectly syncs the segment files of p in the background if they hold bytes that the journal does not cover.
+func (s *syncer) syncDirectly(l *Loop, p *partition) {
+	if !p.unjournaled || p.stopped != wire.None {
+		return
+	}
+	p.unjournaled = false
+	s.inFlight++
+	l.startSync(p, func(l *Loop) { l.sync.ended(l) })
+}
+
+// journalSynced handles the end of the journal's sync. A failed one is never repeated: what the disk has is unknown
+// from then on, and a later success would say nothing about it (reliability.md 0.5).
+func (s *syncer) journalSynced(l *Loop, res int32) {
+	if res < 0 {
+		l.node.fatal(&storageError{"sync the journal", l.node.journalName(l.index), unix.Errno(-res)})
+		return
+	}
+	s.journal.Synced(s.covers)
+	s.ended(l)
+}
+
+func (s *syncer) ended(l *Loop) {
+	if s.inFlight--; s.inFlight == 0 {
+		s.finish(l)
+	}
+}
+
+// finish reports a round to the state machines.
+func (s *syncer) finish(l *Loop) {
+	l.metrics.syncRound(l.mono-s.began, len(s.round))
+	round := s.round
+	s.round = s.roundSpare[:0]
+	for _, t := range round {
+		if t.p.stopped == wire.None {
+			t.p.replica.Synced(t.end, &l.eff)
+			l.apply(t.p)
+		}
+	}
+	clear(round)
+	s.roundSpare = round[:0]
+}
+
+// checkpoint puts the journalled batches on disk in their segments, in the background, so that the journal can be
+// reused; it grows the journal too while that is called for.
+func (s *syncer) checkpoint(l *Loop) {
+	if s.journal.NeedsGrowth() {
+		s.grow(l)
+	}
+	if s.checking || !s.journal.NeedsCheckpoint() {
+		return
+	}
+	s.beginCheckpoint(l)
+}
+
+func (s *syncer) beginCheckpoint(l *Loop) {
+	s.checking = true
+	plan := s.journal.PlanCheckpoint()
+	syncs := s.takeSyncs()
+	file := s.file
+	l.background(func() Message {
+		for i := range syncs {
+			if err := syncs[i].run(); err != nil {
+				return messageFunc(func(l *Loop) { l.node.storageFault(syncs[i].p.dir, "sync "+syncs[i].p.name(), err) })
+			}
+		}
+		err := plan.Run(file)
+		return messageFunc(func(l *Loop) { l.sync.checkpointed(l, plan, syncs, err) })
+	})
+}
+
+// takeSyncs plans the sync of every partition with journalled batches. A partition that is gone needs none.
+func (s *syncer) takeSyncs() []logSync {
+	var syncs []logSync
+	for _, p := range s.journaled {
+		p.journaled = false
+		if p.stopped == wire.None {
+			syncs = append(syncs, p.planSync())
+		}
+	}
+	clear(s.journaled)
+	s.journaled = s.journaled[:0]
+	return syncs
+}
+
+func (s *syncer) checkpointed(l *Loop, plan segment.JournalCheckpoint, syncs []logSync, err error) {
+	s.checking = false
+	if err != nil {
+		l.node.fatal(&storageError{"checkpoint the journal", l.node.journalName(l.index), err})
+		return
+	}
+	for i := range syncs {
+		syncs[i].done(l)
+	}
+	s.journal.Checkpointed(plan)
+	l.metrics.checkpoints.Inc()
+}
+
+// grow adds a track to the journal in the background. A full disk only means that it stays as large as it is.
+func (s *syncer) grow(l *Loop) {
+	growth := s.journal.PlanGrowth()
+	file := s.file
+	l.background(func() Message {
+		err := growth.Run(file)
+		return messageFunc(func(l *Loop) {
+			if err != nil {
+				l.node.log.throttled("the journal cannot grow", "journal", l.node.journalName(l.index), "error", err)
+				l.sync.journal.GrowthFailed()
+				return
+			}
+			l.sync.journal.Grown(growth)
+		})
+	})
+}

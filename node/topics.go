@@ -1,0 +1,170 @@
+package node
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/replicate"
+	"github.com/ringmill/ringmill/segment"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// newTopic makes the loops' view of a topic, its partitions still to be filled in.
+func (n *Node) newTopic(t *image.Topic) (*topic, error) {
+	cfg, err := n.config().Topic(n.topicOverrides(t.Name, t.Configs))
+	if err != nil {
+		return nil, err
+	}
+	return &topic{
+		name: t.Name, nameBytes: []byte(t.Name), id: t.ID, internal: t.Internal, overrides: t.Configs,
+		config: cfg, parts: make([]*partition, t.Partitions),
+	}, nil
+}
+
+// newPartition puts a recovered log on a loop. Before the loops run, or from a goroutine through Loop.on.
+func (n *Node) newPartition(t *topic, index wire.PartitionIndex, d *logDir, log *segment.Log) *partition {
+	epoch := max(log.EpochAt(log.LogEndOffset()), 0)
+	if !d.clean && log.LogEndOffset() > 0 && !n.running {
+		epoch++ // a new reign: under a relaxed flush policy records of the last one may be gone (KIP-320)
+	}
+	p := &partition{
+		topic: t.name, id: t.id, index: index, dir: d, loop: n.owner(),
+		replica: replicate.NewPartition(log, flushPolicy(t.config.FlushPolicy), epoch),
+	}
+	p.publish()
+	d.partitions.Add(1)
+	n.metrics.partitions.Add(1)
+	p.loop.onOrNow(func(l *Loop) { p.slot, p.generation = l.parts.add(p) })
+	return p
+}
+
+// createTopic makes a topic durable and serves it. metaMu is held.
+func (n *Node) createTopic(name string, partitions int32, configs map[string]string) (*topic, error) {
+	id := newUUID()
+	records := []image.Record{image.TopicRecord{Name: name, ID: id, Partitions: partitions}}
+	for key, value := range configs {
+		records = append(records, image.ConfigRecord{Resource: image.Resource{Type: image.TopicResource, Name: name}, Key: key, Value: &value})
+	}
+	m, err := n.applyMeta(records...)
+	if err != nil {
+		return nil, err
+	}
+	t, err := n.newTopic(m.ByID(id))
+	if err == nil {
+		err = n.createPartitions(t, 0)
+	}
+	if err != nil {
+		_, _ = n.applyMeta(image.RemoveTopicRecord{ID: id})
+		return nil, err
+	}
+	n.topics.put(t)
+	return t, nil
+}
+
+// createPartitions makes the logs of a topic's partitions from first on.
+func (n *Node) createPartitions(t *topic, first int) error {
+	for i := first; i < len(t.parts); i++ {
+		d := n.dirFor()
+		if d.offline.Load() {
+			return errDirOffline
+		}
+		path := filepath.Join(d.path, fmt.Sprintf("%s-%d", t.name, i))
+		log, err := createLog(d, path, segmentConfig(n.config(), &t.config), t.id)
+		if err != nil {
+			return err
+		}
+		t.parts[i] = n.newPartition(t, wire.PartitionIndex(i), d, log)
+	}
+	return nil
+}
+
+// growTopic adds partitions up to count. metaMu is held.
+func (n *Node) growTopic(old *topic, count int32) error {
+	t := *old
+	t.parts = make([]*partition, count)
+	copy(t.parts, old.parts)
+	if err := n.createPartitions(&t, len(old.parts)); err != nil {
+		return err
+	}
+	if _, err := n.applyMeta(image.PartitionsRecord{ID: t.id, Partitions: count}); err != nil {
+		return err
+	}
+	n.topics.put(&t)
+	return nil
+}
+
+// deleteTopic forgets a topic durably, stops its partitions and removes their files after file.delete.delay.ms, as
+// readers may still be sent from them. metaMu is held.
+func (n *Node) deleteTopic(t *topic) error {
+	if _, err := n.applyMeta(image.RemoveTopicRecord{ID: t.id}); err != nil {
+		return err
+	}
+	n.topics.remove(t)
+	for _, p := range t.parts {
+		p.loop.on(func(l *Loop) {
+			l.stop(p, wire.UnknownTopicOrPartition)
+			l.parts.remove(p.slot)
+		})
+		p.dir.partitions.Add(-1)
+		n.metrics.partitions.Add(-1)
+		n.removePartitionFiles(p, time.Duration(t.config.FileDeleteDelayMS)*time.Millisecond)
+	}
+	return nil
+}
+
+// removePartitionFiles renames a partition's directory as Kafka does and removes it later.
+func (n *Node) removePartitionFiles(p *partition, delay time.Duration) {
+	from := p.log().Dir()
+	gone := fmt.Sprintf("%s.%x-delete", from, newUUID())
+	if err := p.dir.fs.Rename(from, gone); err != nil {
+		n.log.throttled("directory of a deleted partition stays", "directory", from, "error", err)
+		return
+	}
+	time.AfterFunc(delay, func() {
+		if err := p.dir.fs.RemoveAll(gone); err != nil {
+			n.log.throttled("directory of a deleted partition stays", "directory", gone, "error", err)
+		}
+	})
+}
+
+// reconfigureTopic applies a topic's changed overrides to its loops. metaMu is held.
+func (n *Node) reconfigureTopic(old *topic, m *image.Topic) error {
+	t, err := n.newTopic(m)
+	if err != nil {
+		return err
+	}
+	t.parts = old.parts
+	cfg := segmentConfig(n.config(), &t.config)
+	policy := flushPolicy(t.config.FlushPolicy)
+	for _, p := range t.parts {
+		p.loop.on(func(l *Loop) {
+			p.log().SetConfig(cfg)
+			p.replica.SetPolicy(policy, &l.eff)
+			l.apply(p)
+			if p.replica.SyncedEnd() < p.replica.WrittenEnd() {
+				l.startSync(p, nil)
+			}
+		})
+	}
+	n.topics.put(t)
+	return nil
+}
+
+// topicOverrides adds to a topic's own properties those that the node gives its internal topics.
+func (n *Node) topicOverrides(name string, configs map[string]string) map[string]string {
+	if name != image.ConsumerOffsetsTopic || len(configs) > 0 {
+		return configs
+	}
+	return n.offsetsTopicConfig()
+}
+
+// offsetsTopicConfig is what __consumer_offsets is created with (Kafka's OffsetConfig).
+func (n *Node) offsetsTopicConfig() map[string]string {
+	return map[string]string{
+		"cleanup.policy":   "compact",
+		"compression.type": "producer",
+		"segment.bytes":    fmt.Sprint(n.config().OffsetsTopicSegmentBytes),
+	}
+}

@@ -1,0 +1,25 @@
+// Package replicate is one partition's replica as a pure state machine: it decides what is appended, when a
+// record counts as safe, who is answered and which waiting fetches are woken.
+//
+// It does no I/O, knows no clock and holds no lock: events go in as method calls of the one owner, plans and Effects
+// come out. What a segment file or a socket is, only node knows.
+//
+// # The life of a record batch
+//
+//	Produce ──▶ planned ──Written──▶ in the page cache ──Synced──▶ on disk
+//	   │                                  │                          │
+//	   └ refused or duplicate             ├ acks 0, 1: answered      ├ policy commit:
+//	                                      └ policies cache,          │   high watermark, acks all answered,
+//	                                        interval: as commit at ─▶┘   waiting fetches woken
+//
+// # Invariants
+//
+//   - I7a: logStart ≤ highWatermark ≤ written ≤ logEnd, and synced ≤ written.
+//   - I7b: the high watermark never falls; under the commit policy it never passes synced.
+//   - P1: produces that wait for the same thing are completed in the order of their offsets, each exactly once.
+//   - P2: a fetch that waits is woken by the next advance of the high watermark, or at once if that has already
+//     happened since its position was read.
+//
+// This node leads every partition that it has; in-sync replicas beyond itself arrive with the cluster, and their
+// synced offsets will enter at advance, the only place that moves the high watermark.
+package replicate
