@@ -38,7 +38,12 @@ func (d *doorbell) ring() {
 }
 
 // mark leaves a wake and reports whether the loop sleeps, in which case the caller, and only this caller, must strike.
+// A mark that is there already is as good as a new one: whoever left it ends the sleep if need be, and the loop, which
+// has yet to answer it, will look for what came before this load.
 func (d *doorbell) mark() bool {
+	if d.woken.Load() {
+		return false
+	}
 	d.woken.Store(true)
 	return d.claim()
 }

@@ -179,7 +179,7 @@ func runEcho(t *testing.T, e iouring.Engine, faulty bool) {
 	}
 	engine := e
 	if faulty {
-		f := iouringtest.NewFaultEngine(e, iouringtest.Seeded(7, iouringtest.Rates{Short: 0.3, EAGAIN: 0.1, Late: 0.3, LateMax: 4}))
+		f := iouringtest.NewFaultEngine(e, iouringtest.Seeded(7, iouringtest.Rates{Short: 0.3, EAGAIN: 0.1, ENOBUFS: 0.1, Late: 0.3, LateMax: 4}))
 		f.Reorder(7)
 		engine = f
 	}

@@ -1,6 +1,7 @@
 package iouring
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -37,8 +38,9 @@ type epoll struct {
 type socketState struct {
 	reader, writer userData // the armed operations; 0 is none, as no user data is 0
 	watched        bool
-	readable       bool // an edge came and no call has found the socket empty since
-	hangup         bool // the peer closed or the socket failed: readable for ever, for no further edge will tell
+	refused        unix.Errno // why epoll does not watch it (ENOSPC: max_user_watches); no edge will come
+	readable       bool       // an edge came and no call has found the socket empty since
+	hangup         bool       // the peer closed or the socket failed: readable for ever, for no further edge will tell
 }
 
 var _ Engine = (*epoll)(nil)
@@ -101,15 +103,16 @@ func (e *epoll) socket(fd int) *socketState {
 	return &e.sockets[fd]
 }
 
-// watch registers fd at its first operation. A descriptor that epoll refuses is treated as always ready, so that the
-// call itself brings the error.
+// watch registers fd at its first operation. A descriptor that epoll refuses is treated as ready once: either the
+// operation's own call tells what is wrong with it, or, if it would have to wait, epoll's error ends it.
 func (e *epoll) watch(fd int, s *socketState) {
 	if s.watched {
 		return
 	}
 	s.watched = true
-	if e.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP|unix.EPOLLET) != nil {
-		s.readable, s.hangup = true, true
+	err := e.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP|unix.EPOLLET)
+	if errors.As(err, &s.refused) {
+		s.readable = true
 	}
 }
 
@@ -124,7 +127,8 @@ func (e *epoll) startReader(kind EventKind, tok Token, fd int, dst []byte) {
 	}
 	s.reader = u
 	e.watch(fd, s)
-	if s.readable || kind == EventAccept || fd < 0 { // no edge tells of a socket that can't accept at all
+	// No edge tells of a socket that can't accept at all, or that is not watched.
+	if s.readable || kind == EventAccept || s.refused != 0 || fd < 0 {
 		e.ready = append(e.ready, u)
 	}
 }
@@ -151,7 +155,7 @@ func (e *epoll) PollOut(tok Token, fd int) {
 	}
 	s.writer = u
 	e.watch(fd, s)
-	if pollOut(fd) != 0 {
+	if pollOut(fd) != 0 || s.refused != 0 {
 		e.ready = append(e.ready, u)
 	}
 }

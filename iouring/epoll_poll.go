@@ -145,6 +145,7 @@ func (e *epoll) collect(events []Event) int {
 		e.counters.Wakes++
 		n++
 	}
+	shuffle(events[:n])
 	e.counters.Events += uint64(n)
 	return n
 }
@@ -213,7 +214,7 @@ func (e *epoll) endRecv(u userData, o *op, n, asked int, errno unix.Errno, ev *E
 		return e.end(u, o, int32(n), ev)
 	case unix.EAGAIN:
 		s.readable, s.hangup = false, false
-		return 0
+		return e.keepWaiting(u, o, ev)
 	}
 	return e.end(u, o, -int32(errno), ev)
 }
@@ -221,9 +222,17 @@ func (e *epoll) endRecv(u userData, o *op, n, asked int, errno unix.Errno, ev *E
 func (e *epoll) tryPollOut(u userData, o *op, events []Event) int {
 	mask := pollOut(int(o.fd))
 	if mask == 0 {
-		return 0
+		return e.keepWaiting(u, o, &events[0])
 	}
 	return e.end(u, o, mask, &events[0])
+}
+
+// keepWaiting leaves an operation armed whose socket was not ready after all, unless no edge can come.
+func (e *epoll) keepWaiting(u userData, o *op, ev *Event) int {
+	if refused := e.socket(int(o.fd)).refused; refused != 0 {
+		return e.end(u, o, -int32(refused), ev)
+	}
+	return 0
 }
 
 // tryAccept accepts until the queue is empty or events is full; then it asks to be tried again.
@@ -236,7 +245,7 @@ func (e *epoll) tryAccept(u userData, o *op, events []Event) int {
 			events[n] = Event{Token: o.token, Kind: EventAccept, Res: int32(fd), More: true}
 		case errno == unix.EAGAIN:
 			e.socket(int(o.fd)).readable = false
-			return n
+			return n + e.keepWaiting(u, o, &events[n])
 		case transientAcceptError(errno):
 			e.ready = append(e.ready, u)
 			return n

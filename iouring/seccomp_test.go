@@ -147,6 +147,39 @@ func TestCoarseWaitChild(t *testing.T) {
 	}
 }
 
+func TestSocketsNotWatched(t *testing.T) {
+	runRefused(t, "TestSocketsNotWatchedChild", unix.SYS_EPOLL_CTL, unix.ENOSPC)
+}
+
+// TestSocketsNotWatchedChild meets the limit on watches (epoll(7), max_user_watches) after the engine was made.
+func TestSocketsNotWatchedChild(t *testing.T) {
+	if os.Getenv(childVariable) == "" {
+		refuseAsTold(t)
+	}
+	e := iouringtest.Open(t, "epoll", iouring.Config{})
+	errno := refuseAsTold(t)
+	ours, peer := iouringtest.SocketPair(t, e)
+	write(t, peer, []byte("x"))
+	e.Recv(1, ours)
+	if ev := iouringtest.AwaitOne(t, e, iouring.EventRecv, 1); string(ev.Buf) != "x" {
+		t.Errorf("event %+v, want what needed no watching", ev)
+	}
+	e.Recv(1, ours)
+	if ev := iouringtest.AwaitOne(t, e, iouring.EventRecv, 1); ev.Res != -int32(errno) {
+		t.Errorf("event %+v, want -ENOSPC", ev)
+	}
+	fill(t, ours)
+	e.PollOut(2, ours)
+	if ev := iouringtest.AwaitOne(t, e, iouring.EventPollOut, 2); ev.Res != -int32(errno) {
+		t.Errorf("event %+v, want -ENOSPC", ev)
+	}
+	fd, _ := listen(t, e)
+	e.Accept(3, fd)
+	if ev := iouringtest.AwaitOne(t, e, iouring.EventAccept, 3); ev.Res != -int32(errno) || ev.More {
+		t.Errorf("event %+v, want -ENOSPC", ev)
+	}
+}
+
 func TestNoCachestat(t *testing.T) {
 	runRefused(t, "TestNoCachestatChild", unix.SYS_CACHESTAT, unix.EPERM)
 }

@@ -106,6 +106,7 @@ func (e *uring) collect(events []Event) int {
 		e.counters.Wakes++
 		n++
 	}
+	shuffle(events[:n])
 	e.counters.Events += uint64(n)
 	return n
 }

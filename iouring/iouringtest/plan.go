@@ -31,6 +31,7 @@ func Script(steps ...Step) Plan {
 type Rates struct {
 	Short   float64 // of recv-into, read and write of 2 bytes or more
 	EAGAIN  float64 // of recv, recv-into and read
+	ENOBUFS float64 // of recv
 	EIO     float64 // of read, write and sync
 	ENOSPC  float64 // of write
 	Late    float64
@@ -55,7 +56,10 @@ func Seeded(seed uint64, rates Rates) Plan {
 func (r Rates) errno(rng *rand.Rand, kind iouring.EventKind) unix.Errno {
 	// Drawn in every case, so that one kind's rates do not move another's draws.
 	again, broken, full := rng.Float64() < r.EAGAIN, rng.Float64() < r.EIO, rng.Float64() < r.ENOSPC
+	empty := rng.Float64() < r.ENOBUFS
 	switch {
+	case empty && kind == iouring.EventRecv:
+		return unix.ENOBUFS
 	case again && (kind == iouring.EventRecv || kind == iouring.EventRecvInto || kind == iouring.EventRead):
 		return unix.EAGAIN
 	case broken && (kind == iouring.EventRead || kind == iouring.EventWrite || kind == iouring.EventSync):
