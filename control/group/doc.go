@@ -1,3 +1,96 @@
 // Package group is the classic group coordinator as a pure state machine: one Coordinator for each __consumer_offsets
-// partition.
+// partition, to the semantics of Apache Kafka 4.1.1's group-coordinator module.
+//
+// It is membership (JoinGroup, SyncGroup, Heartbeat, LeaveGroup), committed offsets (OffsetCommit, OffsetFetch,
+// OffsetDelete) and their administration (DescribeGroups, ListGroups, DeleteGroups), the expiry of both, and the records
+// that a restart is survived with. It is not the log that these records stand in, nor a judge of topics and of
+// permissions, nor KIP-848 or share groups, whose records it passes over. It assigns no partitions: the group's leader does.
+//
+// # Calls
+//
+// A Coordinator has one owner. Requests, time and the outcomes of appends come in; answers, records to be written and the
+// time of the next Tick go out as Effects:
+//
+//	Load … Load, Loaded ──> Handle ──┬─> Reply                          (nothing to be written)
+//	                        Tick     └─> Append ──> Appended ──> Reply  (told when durable, or that it failed)
+//
+// The owner calls Tick when Effects.NextTickMS has come. That may be at once: an initial rebalance delay of 0 is a timer
+// too. It writes the Appends in the order of their ids. Split and Merge serve requests that name groups of several shards.
+//
+// # States of a group
+//
+//	                 first member joins
+//	        Empty ───────────────────────> PreparingRebalance <────────────┐
+//	         │ ^                             │  ^         │                 │ a member joins anew, leaves, is not heard
+//	         │ └─ no member is left ─────────┘  │         │ all joined, or  │ of, or does not sync; other metadata; the
+//	 delete, │                                  │         │ the rebalance   │ leader joins again; the assignment could
+//	 expiry  │                      as right ───┤         │ timeout is over │ not be written
+//	         v                                  │         v                 │
+//	        Dead ──> (gone)                     └── CompletingRebalance ────┤
+//	         │                                            │                 │
+//	         └─ the tombstones could not be written:      │ the leader's    │
+//	            Empty again                               v assignment is   │
+//	                                                    Stable  durable ────┘
+//
+// PreparingRebalance holds the JoinGroups until the next generation begins; CompletingRebalance holds the SyncGroups until
+// the assignment is durable. A group that only has offsets committed to it is Empty and without a protocol type: simple.
+//
+// # Life of a member
+//
+// A dynamic member's first JoinGroup (from version 4 on) gets an id and MEMBER_ID_REQUIRED; the id is pending for one
+// session. With it, it joins, waits, is told the generation, syncs, waits, is told its assignment, and sends heartbeats
+// until it leaves, or is not heard of for session.timeout.ms, or does not join a rebalance in time, or joins and does not
+// sync. A static member (KIP-345) is known by its instance id: when it joins without a member id it gets a new one, its old
+// one is fenced, and a stable group goes on as it was.
+//
+// # Records
+//
+// OffsetCommitKey 1 with OffsetCommitValue 4 (1 if the commit has a retention time), GroupMetadataKey 2 with
+// GroupMetadataValue 3, byte for byte as Kafka 4.1.1 writes them; older values are read. A new group's first record, the
+// record of a generation with its assignment, that of a group that became empty, a static member's new id, commits and
+// tombstones are written. Answers that tell of something written wait until it is durable, and offsets are fetched only
+// once they are. A restart knows of a member's protocols only the chosen one, as in Kafka.
+//
+// # Bounds
+//
+// Config bounds groups, members' and offsets' memory, and appends under way. One timer a group and one a member or pending
+// id, in one heap; a heartbeat moves its deadline without touching the heap. A join costs the same in a group of any size,
+// a rebalance is linear in the members. Expiry looks at a bounded number of offsets a Tick. A static member's rejoin writes
+// the whole group, which is Kafka's format's price.
+//
+// # Invariants
+//
+// Cheap ones are checked after every call, the rest under the build tag invariants.
+//
+//	G1  an Empty or Dead group has no members
+//	G2  no more joins or syncs are awaited than there are members, syncs only within a generation
+//	G3  the leader is a member; only a group without members has none
+//	G4  a generation has a protocol
+//	G5  a rebalance, and the wait for syncs, has a timer that ends it
+//	G6  a member has a session that runs, or waits for an answer
+//	G7  the list, the maps and the counts of members agree
+//	G8  the votes for protocols are those of the members
+//	G9  an offset is stored or under way, and is counted
+//	C1  memory and waiting requests are counted exactly
+//	C2  the timer heap is in order, and no timer is due before its place in it
+//
+// Nothing that leaves the coordinator follows the order of a map, and member ids come from the seed: the same calls give
+// the same effects.
+//
+// # Departures from Kafka
+//
+//   - Whoever waits is answered. Where Kafka forgets a request (a member that leaves while it waits for its assignment, a
+//     second JoinGroup or SyncGroup of a member that waits) it is told UNKNOWN_MEMBER_ID or REBALANCE_IN_PROGRESS.
+//   - A protocol that is listed twice counts once; Kafka's broker is left with a group that never completes a rebalance.
+//   - A group is Dead, and answers COORDINATOR_NOT_AVAILABLE, while its tombstones are under way; in Kafka a new group of
+//     the same name may begin meanwhile.
+//   - Of two protocols with equal votes the oldest member's choice wins, and the oldest member follows a leader that is
+//     gone; in Kafka the order of a hash table decides both.
+//   - A heartbeat, and an OffsetFetch without RequireStable, does not wait for what others have under way.
+//   - A static member of a stable group whose rejoin is under way when a rebalance begins is answered by that rebalance, and
+//     not with the generation that is over.
+//   - A group of static members none of which rejoins is waited for again for at least a second, however short the
+//     rebalance timeout.
+//   - The bounds above; at most 1,000 protocols a member (INVALID_REQUEST); a group that is named twice in one
+//     DescribeGroups is described once, and all its offsets are told once in one OffsetFetch.
 package group

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/ringmill/ringmill/wire"
@@ -57,6 +58,24 @@ func FuzzRequests(f *testing.F) {
 		}
 		p.finish(t)
 	})
+}
+
+// TestRandomRequests is FuzzRequests over inputs from fixed seeds.
+func TestRandomRequests(t *testing.T) {
+	for seed := range uint64(400) {
+		source := rand.New(rand.NewPCG(seed, 0))
+		input := make([]byte, 600)
+		for i := range input {
+			input[i] = byte(source.Uint32())
+		}
+		p := &player{machine: newMachine(fuzzConfig()), input: input}
+		p.hold = true
+		for len(p.input) > 0 {
+			p.step()
+			p.c.checkAll()
+		}
+		p.finish(t)
+	}
 }
 
 func fuzzConfig() Config {

@@ -46,16 +46,6 @@ type pendingMember struct{ session timer }
 // satisfied reports whether an expired session is forgiven: a member that waits for an answer cannot send heartbeats.
 func (m *member) satisfied() bool { return !m.isNew && (m.join.waiting || m.sync.waiting) }
 
-// supports reports whether the member listed the protocol.
-func (m *member) supports(name string) bool {
-	for i := range m.protocols {
-		if m.protocols[i].name == name {
-			return true
-		}
-	}
-	return false
-}
-
 // metadata is what the member sent for the protocol; nil if it does not list it.
 func (m *member) metadata(name string) []byte {
 	for i := range m.protocols {
@@ -80,7 +70,8 @@ func (m *member) matches(protocols []kmsg.JoinGroupRequestProtocol) bool {
 }
 
 // memberOverheadBytes is what a member costs beside its strings and bytes: the struct, its place in the group's maps and
-// in the timer heap. Found by unsafe.Sizeof and the growth of the heap in BenchmarkJoin7000, rounded up.
+// in the timer heap. The heap grows by 616 bytes a member in a group of 7,000 with 150 bytes of strings each; this is on
+// the safe side of the difference.
 const memberOverheadBytes = 512
 
 // size is what the member's own data takes, in bytes, for Config.MemoryBytes.

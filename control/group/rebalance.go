@@ -63,6 +63,10 @@ func (c *Coordinator) maybeCompleteJoin(g *group) {
 	}
 }
 
+// rejoinWaitMinMS is the shortest time for which a group of static members that did not come is waited for again: a client
+// that asks for a rebalance timeout of 0 shall not keep the timers busy until its session ends.
+const rejoinWaitMinMS = 1_000
+
 // completeJoin starts the next generation with those who joined. Dynamic members that did not are out; static ones stay
 // until their session ends (KIP-345). If only such are left and none joined, there is another rebalance timeout.
 func (c *Coordinator) completeJoin(g *group) {
@@ -77,7 +81,7 @@ func (c *Coordinator) completeJoin(g *group) {
 		}
 	}
 	if !g.electJoinedLeader() && len(g.members) > 0 {
-		c.armGroup(g, timerJoin, max(g.rebalanceTimeoutMS(), 1)) // 0 would be due within the same Tick, for ever
+		c.armGroup(g, timerJoin, max(g.rebalanceTimeoutMS(), rejoinWaitMinMS))
 		return
 	}
 	c.nextGeneration(g)
