@@ -11,8 +11,17 @@ import (
 // compactMin is the size below which a log is never rewritten: replaying 64 KiB takes about a millisecond.
 const compactMin = 64 << 10
 
-// worthCompacting says whether a log of size bytes is to be rewritten as live bytes.
-func worthCompacting(size, live int64) bool { return size > compactMin && size > 2*live }
+// compacted gives the log that leads to the Image by the shortest way, or nil if rewriting the file does not pay. A log
+// without live records is not rewritten, for its last offset would be lost (I6).
+func (s *Store) compacted() []byte {
+	if s.end <= compactMin {
+		return nil
+	}
+	if live := appendLive(nil, s.image); len(live) > 0 && s.end > 2*int64(len(live)) {
+		return live
+	}
+	return nil
+}
 
 // liveBatchRecords is how many records a batch of a compacted log has at most.
 const liveBatchRecords = 1000

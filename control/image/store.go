@@ -3,7 +3,6 @@ package image
 import (
 	"errors"
 	"fmt"
-	"path"
 
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
@@ -19,9 +18,9 @@ var ErrStoreFailed = errors.New("image: the metadata log failed earlier")
 // Store owns the metadata log and the newest Image. It belongs to one goroutine at a time, and blocks.
 type Store struct {
 	fs     segment.FS
-	name   string // of the log file
-	file   segment.File
-	end    int64 // bytes of the file that are whole batches, all of them durable
+	name   string       // of the log file
+	file   segment.File // nil until there is a batch
+	end    int64        // bytes of the file that are whole batches, all of them durable
 	image  *Image
 	report OpenReport
 	failed bool
@@ -34,28 +33,6 @@ type OpenReport struct {
 	TruncatedBytes int64 // of a batch that a crash cut short
 	Compacted      bool
 	Bytes          int64 // of the file, as it is now
-}
-
-// OpenStore opens the metadata log below dir, a node's state directory, and replays it; directory and file are made if they
-// are not there. A batch at the end that a crash cut short is removed: nobody was told that it is durable. Anything else
-// that is wrong is a *CorruptionError and leaves the file as it is. A file that has grown beyond twice its live records is
-// rewritten (compact.go).
-func OpenStore(fs segment.FS, dir string) (*Store, error) {
-	s := &Store{fs: fs, name: path.Join(dir, LogName)}
-	data, err := s.readOrMake(path.Dir(s.name), dir)
-	if err != nil {
-		return nil, fmt.Errorf("image: open %s: %w", s.name, err)
-	}
-	whole, records, err := s.replay(data)
-	if err != nil {
-		return nil, err
-	}
-	s.end, s.report = whole, OpenReport{Records: records, TruncatedBytes: int64(len(data)) - whole}
-	if err := s.openFile(); err != nil {
-		return nil, fmt.Errorf("image: open %s: %w", s.name, err)
-	}
-	s.report.Bytes = s.end
-	return s, nil
 }
 
 // Image is the newest Image.
@@ -90,11 +67,17 @@ func (s *Store) Apply(records ...Record) (*Image, error) {
 // Close closes the file. Everything that Apply returned for is durable already.
 func (s *Store) Close() error {
 	s.failed = true
+	if s.file == nil {
+		return nil
+	}
 	return s.file.Close()
 }
 
-// write appends p and makes it durable; on a failed write the file is cut back to what it was.
+// write makes p durable at the file's end.
 func (s *Store) write(p []byte) error {
+	if s.file == nil {
+		return s.writeFirst(p)
+	}
 	if _, err := s.file.WriteAt(p, s.end); err != nil {
 		if cut := s.file.Truncate(s.end); cut != nil {
 			s.failed = true
@@ -103,6 +86,19 @@ func (s *Store) write(p []byte) error {
 		return err
 	}
 	if err := s.file.Sync(); err != nil {
+		s.failed = true
+		return err
+	}
+	return nil
+}
+
+// writeFirst makes the file with its first batch, whole: a log whose first batch is bad is never a torn one, and is not taken
+// for a new one.
+func (s *Store) writeFirst(p []byte) error {
+	if err := s.fs.WriteFileAtomic(s.name, p); err != nil {
+		return err
+	}
+	if err := s.openFile(); err != nil {
 		s.failed = true
 		return err
 	}
