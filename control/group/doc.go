@@ -19,18 +19,18 @@
 //
 // # States of a group
 //
-//	                 first member joins
-//	        Empty ───────────────────────> PreparingRebalance <────────────┐
-//	         │ ^                             │  ^         │                 │ a member joins anew, leaves, is not heard
-//	         │ └─ no member is left ─────────┘  │         │ all joined, or  │ of, or does not sync; other metadata; the
-//	 delete, │                                  │         │ the rebalance   │ leader joins again; the assignment could
-//	 expiry  │                      as right ───┤         │ timeout is over │ not be written
-//	         v                                  │         v                 │
-//	        Dead ──> (gone)                     └── CompletingRebalance ────┤
-//	         │                                            │                 │
-//	         └─ the tombstones could not be written:      │ the leader's    │
-//	            Empty again                               v assignment is   │
-//	                                                    Stable  durable ────┘
+//	                first member joins
+//	       Empty ───────────────────────> PreparingRebalance <────────────┐
+//	        │ ^                             │  ^         │                 │ a member joins anew, leaves, is not heard
+//	        │ └─ no member is left ─────────┘  │         │ all joined, or  │ of, or does not sync; other metadata; the
+//	delete, │                                  │         │ the rebalance   │ leader joins again; the assignment could
+//	expiry  │                      as right ───┤         │ timeout is over │ not be written
+//	        v                                  │         v                 │
+//	       Dead ──> (gone)                     └── CompletingRebalance ────┤
+//	        │                                            │                 │
+//	        └─ the tombstones could not be written:      │ the leader's    │
+//	           Empty again                               v assignment is   │
+//	                                                   Stable  durable ────┘
 //
 // PreparingRebalance holds the JoinGroups until the next generation begins; CompletingRebalance holds the SyncGroups until
 // the assignment is durable. A group that only has offsets committed to it is Empty and without a protocol type: simple.
