@@ -259,6 +259,13 @@ func TestRetiredNamesAreNoticed(t *testing.T) {
 	}
 }
 
+func TestCompactionIsNoticed(t *testing.T) {
+	_, notices, err := Load(Source{Set: []string{"log.cleanup.policy=compact"}})
+	if err != nil || len(notices) != 1 || notices[0].String() != "log.cleanup.policy (--set): log compaction is not built yet; a compacted topic keeps all its records" {
+		t.Errorf("notices %v, error %v", notices, err)
+	}
+}
+
 func TestListenForms(t *testing.T) {
 	host, _ := os.Hostname()
 	for listen, want := range map[string][2]string{
