@@ -146,6 +146,9 @@ func (jr *JournalReader) Next() (e JournalEntry, ok bool) {
 	return JournalEntry{}, false
 }
 
+// Sequence is the sequence number of the entry that Next gave last.
+func (jr *JournalReader) Sequence() uint64 { return jr.expected - 1 }
+
 // Err gives what ended the reading: nil at the end of what was synced, else a *JournalError or what the file returned.
 func (jr *JournalReader) Err() error { return jr.err }
 
