@@ -1,0 +1,152 @@
+package segment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// VerifyOptions says what VerifyDir may take for granted.
+type VerifyOptions struct {
+	Compacted bool // offsets may be missing (cleanup.policy=compact)
+	Live      bool // a node has the log open: writes are in flight, the active segment's indexes are not written yet
+	Records   bool // decode every record too
+}
+
+// VerifyReport is what VerifyDir found.
+type VerifyReport struct {
+	Segments     int
+	Batches      int64
+	Records      int64
+	Bytes        int64       // of batches
+	StartOffset  wire.Offset // of the first batch
+	EndOffset    wire.Offset // behind the last batch
+	Problems     []Problem   // the first hundred
+	ProblemCount int
+}
+
+// verifyProblemsMax bounds what a report keeps: a log that is no good at all has a problem a batch.
+const verifyProblemsMax = 100
+
+// VerifyDir reads all files of a partition's directory, changes none, and reports what should not be so: a batch whose
+// checksum or header is wrong, an offset that is missing or comes twice, within a segment or between two; a leader epoch that
+// falls or that leader-epoch-checkpoint does not know; an index entry that names no batch; a producer snapshot, a checkpoint or a
+// partition.metadata that cannot be read; bytes after the last batch; a file that is none of a log. The error is the file
+// system's. It is for tests and scrubbing; recovery (OpenLog) repairs, and reads less.
+func VerifyDir(fsys FS, dir string, opt VerifyOptions) (VerifyReport, error) {
+	v := &verifier{fs: fsys, dir: dir, opt: opt, epoch: wire.NoLeaderEpoch}
+	err := v.list()
+	if err == nil {
+		err = v.readEpochs()
+	}
+	for i := 0; i < len(v.segments) && err == nil; i++ {
+		err = v.verifySegment(i)
+	}
+	if err != nil {
+		return v.report, fmt.Errorf("segment: verify %s: %w", dir, err)
+	}
+	return v.report, nil
+}
+
+// verifier carries a VerifyDir.
+type verifier struct {
+	fs       FS
+	dir      string
+	opt      VerifyOptions
+	segments []wire.Offset      // base offsets of the .log files, in order
+	indexes  map[string][]byte  // name → content of .index and .timeindex files
+	epochs   *LeaderEpochCache  // nil: there is no file, or it cannot be read
+	epoch    wire.LeaderEpoch   // of the last batch
+	next     wire.Offset        // the offset that is due
+	dec      *wire.Decompressor // while a segment is read
+	report   VerifyReport
+}
+
+func (v *verifier) problem(p Problem) {
+	v.report.ProblemCount++
+	if len(v.report.Problems) < verifyProblemsMax {
+		v.report.Problems = append(v.report.Problems, p)
+	}
+}
+
+func (v *verifier) problemf(file string, position wire.Position, format string, args ...any) {
+	v.problem(Problem{file, int64(position), fmt.Sprintf(format, args...)})
+}
+
+// list sorts the directory's files by kind and reads the small ones.
+func (v *verifier) list() error {
+	entries, err := v.fs.ReadDir(v.dir)
+	if err != nil {
+		return err
+	}
+	v.indexes = map[string][]byte{}
+	for _, e := range entries {
+		if err := v.listFile(e); err != nil {
+			return err
+		}
+	}
+	slices.Sort(v.segments)
+	v.report.Segments = len(v.segments)
+	if len(v.segments) == 0 {
+		v.problemf(v.dir, -1, "there is no .log")
+	} else {
+		v.next = v.segments[0]
+	}
+	v.report.StartOffset, v.report.EndOffset = v.next, v.next
+	return nil
+}
+
+func (v *verifier) listFile(e DirEntry) error {
+	base, suffix, ok := parseFileName(e.Name)
+	switch {
+	case ok && suffix == logSuffix:
+		v.segments = append(v.segments, base)
+		return nil
+	case ok && (suffix == indexSuffix || suffix == timeIndexSuffix):
+		data, err := v.fs.ReadFile(v.dir + "/" + e.Name)
+		v.indexes[e.Name] = data
+		return err
+	case ok && suffix == snapshotSuffix, e.Name == partitionMetadataName:
+		return v.verifySmall(e.Name)
+	case ok && (suffix == txnIndexSuffix || strings.HasSuffix(suffix, deletedSuffix)), e.Name == LeaderEpochCheckpoint:
+		return nil
+	}
+	v.problemf(e.Name, -1, "it is no file of a log")
+	return nil
+}
+
+// verifySmall decodes a producer snapshot or partition.metadata.
+func (v *verifier) verifySmall(name string) error {
+	data, err := v.fs.ReadFile(v.dir + "/" + name)
+	if err != nil {
+		return err
+	}
+	if name == partitionMetadataName {
+		_, err = ReadPartitionMetadata(data)
+	} else {
+		_, err = ReadProducerSnapshot(data)
+	}
+	if err != nil {
+		v.problemf(name, -1, "%v", err)
+	}
+	return nil
+}
+
+func (v *verifier) readEpochs() error {
+	data, err := v.fs.ReadFile(v.dir + "/" + LeaderEpochCheckpoint)
+	if isMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	cache, err := ReadLeaderEpochCache(data)
+	if err != nil {
+		v.problemf(LeaderEpochCheckpoint, -1, "%v", err)
+		return nil
+	}
+	v.epochs = &cache
+	return nil
+}
