@@ -9,10 +9,10 @@ import (
 	"github.com/ringmill/ringmill/segment"
 )
 
-// OpenStore opens the metadata log below dir, a node's state directory, and replays it; the directory is made if it is not
-// there. A batch at the end that a crash cut short is removed: nobody was told that it is durable. Anything else that is
-// wrong is a *CorruptionError and leaves the file as it is. A file that has grown beyond twice its live records is rewritten
-// (compact.go). When OpenStore returns, all that its Image says is durable.
+// OpenStore opens the metadata log below dir, a node's state directory, and replays it. dir is made if it is not there; the
+// directory above it must be durable. A batch at the end that a crash cut short is removed: nobody was told that it is
+// durable. Anything else that is wrong is a *CorruptionError and leaves the file as it is. A file that has grown beyond twice
+// its live records is rewritten (compact.go). When OpenStore returns, all that its Image says is durable.
 func OpenStore(fs segment.FS, dir string) (*Store, error) {
 	s := &Store{fs: fs, name: path.Join(dir, LogName)}
 	data, err := s.readOrMakeDir(dir)
