@@ -49,7 +49,9 @@ func (d *doorbell) mark() bool {
 }
 
 // claim makes the caller the one who ends the loop's sleep, if it sleeps.
-func (d *doorbell) claim() bool { return d.sleeping.Load() && d.sleeping.CompareAndSwap(true, false) }
+func (d *doorbell) claim() bool {
+	return d.sleeping.Load() && !d.closed.Load() && d.sleeping.CompareAndSwap(true, false)
+}
 
 // strike ends the loop's sleep. The write can't block, and fails only when the counter nears 2⁶⁴.
 func (d *doorbell) strike() {

@@ -136,8 +136,8 @@ type Engine interface {
 	// Wake makes the current or the next Poll return with one EventWake, however many Wakes there were. Any thread
 	// may call it. It costs a system call only while the loop sleeps.
 	Wake()
-	// Signal is Wake by another engine's owner: from this engine's thread to peer, which must not be closed
-	// before this engine is. Between rings it is an IORING_OP_MSG_RING that rides on this engine's next Poll.
+	// Signal is Wake by another engine's owner: from this engine's thread to peer. Between rings it is an
+	// IORING_OP_MSG_RING that rides on this engine's next Poll. A peer that was closed is not disturbed.
 	Signal(peer Engine)
 
 	// Poll submits what was started, waits until there is an event or up to wait (0: not at all, negative: without

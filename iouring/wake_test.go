@@ -136,6 +136,21 @@ func TestSignalItself(t *testing.T) {
 	})
 }
 
+func TestSignalToClosedPeer(t *testing.T) {
+	iouringtest.Each(t, iouring.Config{}, func(t *testing.T, e iouring.Engine) {
+		peer, _, err := iouring.New(e.Name(), iouring.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := peer.Close(); err != nil {
+			t.Fatal(err)
+		}
+		e.Signal(peer)
+		peer.Wake()
+		iouringtest.Quiet(t, e)
+	})
+}
+
 // TestPollTimesOut checks that a limited wait ends without an event, in the part that the Go scheduler is not told of
 // and beyond.
 func TestPollTimesOut(t *testing.T) {
