@@ -24,9 +24,8 @@ var fetchStatuses = [...]string{"ready", "empty", "out of range", "need index"}
 // String names the status.
 func (s FetchStatus) String() string { return fetchStatuses[s] }
 
-// FetchPlan is the byte range of one segment that answers a fetch. Where a bound is not exact the batch that it stands for is
-// found by FindBatch: the start is FindBatch(r, From, Start, End), the end FindBatch(r, Bound, Start, End), or End itself where
-// that says ErrNoBatch. It is a value, and making it allocates nothing.
+// FetchPlan is the byte range of one segment that answers a fetch. Where it is not exact, Locate makes it so by reading headers.
+// It is a value, and making it allocates nothing.
 type FetchPlan struct {
 	Segment    *Segment
 	Start      wire.Position // the batch that holds From begins here, or after it if not StartExact
@@ -38,7 +37,8 @@ type FetchPlan struct {
 	From       wire.Offset
 	Bound      wire.Offset // exclusive: the high watermark, the last stable offset or the log end offset
 
-	index indexPlan // what LoadIndex reads
+	size  wire.Position // of the segment
+	index indexPlan     // what LoadIndex reads
 }
 
 // PlanFetch says where the batches from the one that holds from up to, not including, the one that holds bound lie, as far as
@@ -69,7 +69,7 @@ func (l *Log) planRecent(p *FetchPlan, b *recentBatch) {
 	s := l.segments[l.segmentAt(b.last)]
 	p.Segment = s
 	p.Start, p.StartExact, p.FirstSize = wire.Position(b.position), true, b.length
-	p.End, p.EndExact = s.size, true
+	p.size, p.End, p.EndExact = s.size, s.size, true
 	if p.Bound >= s.nextOffset {
 		return
 	}
@@ -91,7 +91,7 @@ func (l *Log) planIndexed(p *FetchPlan) {
 	} else if !p.startByIndex(s) {
 		return
 	}
-	p.End, p.EndExact = s.size, true
+	p.size, p.End, p.EndExact = s.size, s.size, true
 	if p.Bound >= s.nextOffset {
 		return
 	}
@@ -128,6 +128,36 @@ func (p *FetchPlan) endByIndex(s *Segment) {
 // ReleaseBelow says that the high watermark has passed off: the exact positions of batches below it need not be kept beyond
 // the newest 128.
 func (l *Log) ReleaseBelow(off wire.Offset) { l.recent.release(off) }
+
+// FetchRange is the exact range of a fetch: whole batches, from the one that holds the offset asked for. It is empty, with Start
+// at or above End, if that batch reaches the bound.
+type FetchRange struct {
+	Start, End wire.Position
+	FirstSize  int32 // bytes of the first batch
+}
+
+// Locate gives the plan's exact range. It reads headers through r, the plan's .log, where the plan is not exact.
+//
+// Errors: ErrNoBatch if compaction or damage left no batch at or after From in the segment; the reader goes on with a plan from
+// Segment.NextOffset. Others as FindBatch's.
+func (p FetchPlan) Locate(r io.ReaderAt) (at FetchRange, err error) {
+	at = FetchRange{Start: p.Start, End: p.End, FirstSize: p.FirstSize}
+	if !p.StartExact || p.FirstSize == 0 {
+		if at.Start, at.FirstSize, err = FindBatch(r, p.From, p.Start, p.size); err != nil {
+			return at, err
+		}
+	}
+	if p.EndExact {
+		return at, nil
+	}
+	switch end, _, err := FindBatch(r, p.Bound, at.Start, p.End); {
+	case err == nil:
+		at.End = end
+	case !errors.Is(err, ErrNoBatch): // else the batch that reaches the bound begins at End
+		return at, err
+	}
+	return at, nil
+}
 
 // findChunk is what FindBatch reads at a time: three headers fit, most hops between small batches stay within it, and it is
 // small enough for the stack.

@@ -24,7 +24,8 @@ type segmentFlush struct {
 	segment *Segment
 	index   indexWrite
 	time    indexWrite
-	closing bool
+	closing bool // with the last entry of the time index
+	sealed  bool // when the flush was planned
 }
 
 // UpTo is the recovery point once the plan has run.
@@ -55,13 +56,16 @@ func (l *Log) planFlush(closing bool) FlushPlan {
 	}
 	active := l.ActiveSegment()
 	p.syncDir = len(l.segments) > 1 && l.recoveryPoint <= active.baseOffset
-	for i := l.segmentAt(l.recoveryPoint); i < len(l.segments); i++ {
-		s := l.segments[i]
-		if s.nextOffset <= l.recoveryPoint && !(closing && s == active) {
+	first := l.segmentAt(l.recoveryPoint)
+	for first > 0 && l.segments[first-1].unsynced {
+		first--
+	}
+	for _, s := range l.segments[first:] {
+		if s.nextOffset <= l.recoveryPoint && !s.unsynced && !(closing && s == active) {
 			continue
 		}
 		p.segments = append(p.segments, segmentFlush{
-			segment: s, index: s.planIndex(), time: s.planTimeIndex(closing), closing: closing && s == active,
+			segment: s, index: s.planIndex(), time: s.planTimeIndex(closing), closing: closing && s == active, sealed: s != active,
 		})
 	}
 	return p
@@ -121,6 +125,7 @@ func (l *Log) Flushed(p FlushPlan) {
 // not counted, since the next write replaces it.
 func (f *segmentFlush) done() {
 	s := f.segment
+	s.unsynced = s.unsynced && !f.sealed
 	x := &s.index
 	x.flushed = max(x.flushed, min(int32(x.Count()), int32((f.index.at+int64(len(f.index.data)))/offsetEntrySize)))
 	if f.closing {

@@ -102,21 +102,11 @@ func (h *harness) fetch(from, bound wire.Offset) ([]wire.RecordBatch, segment.Fe
 		return nil, p, err
 	}
 	defer f.Close()
-	start, end := p.Start, p.End
-	if !p.StartExact {
-		start, _, err = segment.FindBatch(f, from, p.Start, p.End)
-		if err != nil {
-			return nil, p, err
-		}
+	at, err := p.Locate(f)
+	if err != nil || at.Start >= at.End {
+		return nil, p, err
 	}
-	if !p.EndExact {
-		if at, _, err := segment.FindBatch(f, bound, p.Start, p.End); err == nil {
-			end = at
-		} else if !errors.Is(err, segment.ErrNoBatch) {
-			return nil, p, err
-		}
-	}
-	batches, err := readBatches(f, start, end)
+	batches, err := readBatches(f, at.Start, at.End)
 	return batches, p, err
 }
 

@@ -29,6 +29,9 @@ func (o *opener) takeIndexes(s *Segment, f io.ReaderAt) bool {
 	if !ok {
 		return false
 	}
+	if count == 0 && o.hasTimes(s, f) {
+		return false
+	}
 	if count > 0 {
 		last := readTimeEntry(s.baseOffset, entry, 0)
 		if last.Offset < s.baseOffset || last.Timestamp < 0 || count > 1 && last.Timestamp == 0 {
@@ -54,6 +57,17 @@ func (o *opener) needsEntries(s *Segment, f io.ReaderAt) bool {
 	}
 	length := wire.Position(b.Length())
 	return length < s.size && (length > interval || s.size > 2*interval+length)
+}
+
+// hasTimes reports whether a segment's time index cannot be empty: when a segment is closed, its greatest timestamp is there.
+func (o *opener) hasTimes(s *Segment, f io.ReaderAt) bool {
+	if s.size == 0 {
+		return false
+	}
+	w := &o.walker
+	w.start(s.dir, s.baseOffset, f, s.size)
+	b, fault, err := w.read(0, false)
+	return err != nil || fault != "" || b.MaxTimestamp() >= 0
 }
 
 // lastEntry reads the last entry of an index file. ok is false if the file is missing, unreadable, or no number of entries.

@@ -61,6 +61,7 @@ type RollPlan struct {
 	index    indexWrite
 	time     indexWrite
 	snapshot []byte // nil if there is one at this offset
+	synced   bool
 }
 
 // Sealed is the segment that the roll seals.
@@ -91,6 +92,7 @@ func (l *Log) PlanRollAt(base wire.Offset) RollPlan {
 // Run writes the plan's files, makes them durable if sync is set, and gives the new .log, opened to write; the caller closes it.
 // After an error the plan may be run again, or given up with RollAbandoned.
 func (p *RollPlan) Run(fsys FS, sync bool) (File, error) {
+	p.synced = sync
 	for _, w := range []indexWrite{p.index, p.time} {
 		if err := w.run(fsys, sync); err != nil {
 			return nil, err
@@ -140,7 +142,7 @@ func (l *Log) Rolled(p RollPlan) {
 	s.index.flushed = int32(s.index.Count())
 	s.timeIndex.flushed = int32((p.time.at + int64(len(p.time.data))) / timeEntrySize)
 	s.timeIndex.tail, s.timeIndex.last = nil, s.max
-	s.nextOffset = p.next.baseOffset
+	s.nextOffset, s.unsynced = p.next.baseOffset, !p.synced
 	if p.snapshot != nil {
 		l.snapshot = p.next.baseOffset
 	}

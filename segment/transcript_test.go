@@ -291,6 +291,10 @@ func (p *player) fetch() error {
 		p.printf("%s", plan.Status)
 		return nil
 	}
+	if len(batches) == 0 {
+		p.printf("nothing below the bound")
+		return nil
+	}
 	p.printf("%s [%d, %d) exact %t %t: %d batches, %d-%d", path.Base(plan.Segment.LogName()), plan.Start, plan.End, plan.StartExact,
 		plan.EndExact, len(batches), batches[0].BaseOffset(), batches[len(batches)-1].LastOffset())
 	return nil
