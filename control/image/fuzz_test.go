@@ -1,9 +1,12 @@
 package image
 
 import (
+	"bytes"
 	"errors"
 	"reflect"
 	"testing"
+
+	"github.com/ringmill/ringmill/wire"
 )
 
 func FuzzReadRecord(f *testing.F) {
@@ -23,13 +26,27 @@ func FuzzReadRecord(f *testing.F) {
 	})
 }
 
-// FuzzReplay looks for logs that panic, and for Images that are not what their own log leads to.
+// FuzzReplay looks for logs that panic, and for Images that are not what their own log leads to. The log is data and then, so
+// that the checksum lets something through, a good batch whose records are the lines of values.
 func FuzzReplay(f *testing.F) {
 	records := []Record{topic("a.b", 1), config(TopicResource, "a.b", "k", "v"), PartitionsRecord{id(1), 2}, ClusterRecord{"c", 1}}
-	f.Add(appendBatch(nil, 0, records))
-	f.Add(appendBatch(appendBatch(nil, 7, records[:2]), 9, records[2:]))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := replay("log", data)
+	var lines [][]byte
+	for _, r := range records {
+		lines = append(lines, appendRecord(nil, r))
+	}
+	f.Add([]byte{}, bytes.Join(lines, []byte("\n")))
+	f.Add(appendBatch(nil, 0, records), lines[3])
+	f.Add(appendBatch(appendBatch(nil, 7, records[:2]), 9, records[2:]), []byte{})
+	f.Fuzz(func(t *testing.T, data, values []byte) {
+		var recs []wire.Record
+		for line := range bytes.SplitSeq(values, []byte("\n")) {
+			recs = append(recs, wire.Record{Value: line})
+		}
+		next := wire.Offset(0)
+		if r, err := replay("log", data); err == nil {
+			next = wire.Offset(r.image.Version())
+		}
+		r, err := replay("log", wire.AppendRecordBatch(bytes.Clone(data), wire.BatchHeader{BaseOffset: next}, recs))
 		if err != nil {
 			var e *CorruptionError
 			if !errors.As(err, &e) {

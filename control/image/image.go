@@ -92,17 +92,26 @@ func (m *Image) BrokerConfigs(name string) map[string]string {
 // Resources yields the resources other than topics that have overrides, in no order.
 func (m *Image) Resources() iter.Seq[Resource] { return maps.Keys(m.configs) }
 
-// CheckNewTopicName is CheckTopicName, and Kafka's rule that two topics must not differ in '.' against '_' alone: their
-// metrics would have one name. That a topic of that very name exists is not looked at. The error is a *TopicNameError.
+// Colliding gives the name of a topic whose metrics would share a name with a topic called name: the two differ only in
+// '.' against '_'. "" if there is none; name itself does not count.
+func (m *Image) Colliding(name string) string {
+	others, _ := m.folded.get(nameShard(foldName(name)), foldName(name))
+	for _, other := range others {
+		if other != name {
+			return other
+		}
+	}
+	return ""
+}
+
+// CheckNewTopicName is CheckTopicName, and Kafka's rule that a new topic must not collide with one that is there. That a
+// topic of that very name exists is not looked at. The error is a *TopicNameError.
 func (m *Image) CheckNewTopicName(name string) error {
 	if err := CheckTopicName(name); err != nil {
 		return err
 	}
-	others, _ := m.folded.get(nameShard(foldName(name)), foldName(name))
-	for _, other := range others {
-		if other != name {
-			return &TopicNameError{Name: name, Problem: fmt.Sprintf("Topic '%s' collides with existing topic: %s", name, other)}
-		}
+	if other := m.Colliding(name); other != "" {
+		return &TopicNameError{Name: name, Problem: fmt.Sprintf("Topic '%s' collides with existing topic: %s", name, other)}
 	}
 	return nil
 }
