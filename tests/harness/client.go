@@ -43,6 +43,31 @@ func (n *Node) Client(tb testing.TB, options ...kgo.Opt) *kgo.Client {
 func (n *Node) CreateTopic(tb testing.TB, prefix string, partitions int32, configs ...string) string {
 	tb.Helper()
 	topic := Name(prefix)
+	n.CreateNamedTopic(tb, topic, partitions, configs...)
+	tb.Cleanup(func() {
+		if n.process != nil && !n.Alive() {
+			return
+		}
+		n.deleteTopic(topic)
+	})
+	return topic
+}
+
+// deleteTopic is for the end of a test: the topic may be gone, and so may the node.
+func (n *Node) deleteTopic(topic string) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(n.Address))
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_, _ = kadm.NewClient(client).DeleteTopics(ctx, topic)
+}
+
+// CreateNamedTopic makes a topic that stays, and waits until it takes records. Configs are "key=value".
+func (n *Node) CreateNamedTopic(tb testing.TB, topic string, partitions int32, configs ...string) {
+	tb.Helper()
 	settings := map[string]*string{}
 	for _, kv := range configs {
 		k, v, ok := strings.Cut(kv, "=")
@@ -55,16 +80,7 @@ func (n *Node) CreateTopic(tb testing.TB, prefix string, partitions int32, confi
 	if _, err := admin.CreateTopic(Context(tb), partitions, 1, settings, topic); err != nil {
 		tb.Fatalf("create topic %s: %v", topic, err)
 	}
-	tb.Cleanup(func() {
-		if n.process != nil && !n.Alive() {
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_, _ = admin.DeleteTopics(ctx, topic) // the test may have deleted it
-	})
 	n.awaitLeaders(tb, admin, topic, partitions)
-	return topic
 }
 
 // awaitLeaders returns once every partition has a leader that knows of it: creation is answered before that.

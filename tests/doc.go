@@ -1,0 +1,16 @@
+// Package tests runs real clients and log agents against a whole node, unmodified and over sockets.
+//
+// Nothing here is mocked: kcat, rsyslog, syslog-ng, librdkafka, kafka-python, kafkajs, @platformatic/kafka, franz-go and
+// Apache Kafka's own producer, consumer and tools are what their registries ship, installed on first use by package
+// harness. The same tests pass against Apache Kafka (RINGMILL_TEST_PEER=kafka), which is how they were proved.
+//
+//	kcat_test.go       codecs as stored, keys, headers, groups, offsets by time
+//	agents_test.go     log lines through rsyslog and syslog-ng into two groups, over a kill -9
+//	scripts_test.go    Python and JavaScript clients: the checks of compat/clients
+//	java_test.go       Apache Kafka's verifiable clients, console tools and admin commands
+//	franz_test.go      idempotent produce, cooperative groups, and a group over a kill -9
+//	kafkadir_test.go   a directory that Apache Kafka wrote, opened in place; and both dump tools on every file
+//
+// Below it: protocol holds single requests against Kafka's answers, crash and powercut end the node the hard way and let
+// tools/ringcheck judge, compat scores public test suites on both servers side by side.
+package tests

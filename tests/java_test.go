@@ -1,0 +1,120 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringmill/ringmill/tests/harness"
+)
+
+const javaTools = "org.apache.kafka.tools."
+
+// java runs one of Apache Kafka 4.1.1's own programs.
+func java(t *testing.T, class string, args ...string) string {
+	t.Helper()
+	return harness.Command{Argv: harness.Java(t, class, args...), Timeout: 2 * time.Minute}.Output(t)
+}
+
+// TestJavaVerifiableClients: 5,000 records acknowledged by all, then read by a classic group that commits.
+func TestJavaVerifiableClients(t *testing.T) {
+	t.Parallel()
+	node := harness.Shared(t)
+	topic, group := node.CreateTopic(t, "java-verifiable", 4), harness.Name("java-verifiable")
+	sent := java(t, javaTools+"VerifiableProducer", "--bootstrap-server", node.Address, "--topic", topic,
+		"--max-messages", "5000", "--throughput", "-1", "--acks", "-1")
+	if got := strings.Count(sent, "producer_send_success"); got != 5000 {
+		t.Fatalf("%d of 5000 records were acknowledged", got)
+	}
+	read := java(t, javaTools+"VerifiableConsumer", "--bootstrap-server", node.Address, "--topic", topic,
+		"--group-id", group, "--max-messages", "5000", "--reset-policy", "earliest", "--group-protocol", "classic")
+	if got := recordsConsumed(t, read); got != 5000 {
+		t.Errorf("%d of 5000 records were consumed", got)
+	}
+	described := java(t, javaTools+"consumer.group.ConsumerGroupCommand", "--bootstrap-server", node.Address, "--describe", "--group", group)
+	if committed, lag := sumLag(described, topic); committed != 5000 || lag != 0 {
+		t.Errorf("committed %d of 5000, lag %d:\n%s", committed, lag, described)
+	}
+}
+
+// sumLag adds up the columns CURRENT-OFFSET and LAG of a described group: GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG.
+func sumLag(described, topic string) (committed, lag int) {
+	for line := range strings.Lines(described) {
+		columns := strings.Fields(line)
+		if len(columns) < 6 || columns[1] != topic {
+			continue
+		}
+		var current, behind int
+		fmt.Sscan(columns[3], &current)
+		fmt.Sscan(columns[5], &behind)
+		committed, lag = committed+current, lag+behind
+	}
+	return committed, lag
+}
+
+// recordsConsumed adds up what VerifiableConsumer says in its JSON lines.
+func recordsConsumed(t *testing.T, output string) int {
+	t.Helper()
+	total := 0
+	for line := range strings.Lines(output) {
+		var event struct {
+			Name  string
+			Count int
+		}
+		if json.Unmarshal([]byte(line), &event) == nil && event.Name == "records_consumed" {
+			total += event.Count
+		}
+	}
+	return total
+}
+
+func TestJavaConsoleTools(t *testing.T) {
+	t.Parallel()
+	node, topic := harness.Shared(t), harness.Name("java-console")
+	topicCommand := func(args ...string) string {
+		return java(t, javaTools+"TopicCommand", append([]string{"--bootstrap-server", node.Address}, args...)...)
+	}
+	topicCommand("--create", "--topic", topic, "--partitions", "2", "--replication-factor", "1", "--config", "retention.ms=600000000")
+	described := topicCommand("--describe", "--topic", topic)
+	if strings.Count(described, "Partition: ") != 2 || !strings.Contains(described, "retention.ms=600000000") {
+		t.Errorf("described as\n%s", described)
+	}
+	var input strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&input, "k%d:v%d\n", i%7, i)
+	}
+	harness.Command{Input: input.String(), Argv: harness.Java(t, javaTools+"ConsoleProducer", "--bootstrap-server", node.Address,
+		"--topic", topic, "--property", "parse.key=true", "--property", "key.separator=:",
+		"--compression-codec", "zstd")}.Output(t)
+	offsets := java(t, javaTools+"GetOffsetShell", "--bootstrap-server", node.Address, "--topic", topic)
+	if got := sumOffsets(t, offsets); got != 200 {
+		t.Errorf("end offsets add up to %d, want 200:\n%s", got, offsets)
+	}
+	read := java(t, javaTools+"consumer.ConsoleConsumer", "--bootstrap-server", node.Address, "--topic", topic,
+		"--from-beginning", "--max-messages", "200", "--timeout-ms", "30000", "--property", "print.key=true")
+	if got := strings.Count(read, "\tv"); got != 200 {
+		t.Errorf("%d of 200 records on the console", got)
+	}
+	topicCommand("--alter", "--topic", topic, "--partitions", "3")
+	topicCommand("--delete", "--topic", topic)
+	if listed := topicCommand("--list"); strings.Contains(listed, topic) {
+		t.Error("listed after its deletion")
+	}
+}
+
+// sumOffsets adds up GetOffsetShell's topic:partition:offset lines.
+func sumOffsets(t *testing.T, output string) int {
+	t.Helper()
+	total := 0
+	for line := range strings.Lines(output) {
+		var offset int
+		parts := strings.Split(strings.TrimSpace(line), ":")
+		if _, err := fmt.Sscan(parts[len(parts)-1], &offset); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		total += offset
+	}
+	return total
+}

@@ -1,0 +1,172 @@
+package tests
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ringmill/ringmill/tests/harness"
+)
+
+// smallSegments makes a partition of a few kilobytes several segments long: Apache Kafka's lowest segment.bytes is 1 MiB
+// for a topic, so the records are large.
+var smallSegments = []string{"segment.bytes=1048576", "index.interval.bytes=4096"}
+
+// fill writes batches of every codec and of an idempotent producer into a topic and returns the values in offset order.
+func fill(t *testing.T, node *harness.Node, topic string) []string {
+	t.Helper()
+	var all []string
+	for name, codec := range map[string]kgo.CompressionCodec{"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(),
+		"snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression()} {
+		values := harness.Numbered(name+strings.Repeat(" padding", 200)+" ", 500) // 1.6 kB each, some 4 MB in all
+		node.Produce(t, topic, values, kgo.ProducerBatchCompression(codec), kgo.ProducerBatchMaxBytes(30_000))
+		all = append(all, values...)
+	}
+	values := harness.Numbered("not idempotent ", 100)
+	node.Produce(t, topic, values, kgo.DisableIdempotentWrite(), kgo.RequiredAcks(kgo.LeaderAck()))
+	return append(all, values...)
+}
+
+// TestOpensKafkaDirectory: ringmill starts on the directory that Apache Kafka left, with Kafka's own server.properties,
+// and serves every record of it from the first to the last; then it goes on writing there.
+func TestOpensKafkaDirectory(t *testing.T) {
+	needsRingmill(t)
+	for _, end := range []struct {
+		name string
+		of   func(*harness.Node, testing.TB)
+	}{{"stopped cleanly", (*harness.Node).Stop}, {"ended by kill -9", (*harness.Node).Kill}} {
+		t.Run(end.name, func(t *testing.T) {
+			t.Parallel()
+			kafka := harness.StartKafka(t, harness.Options{})
+			topic := "written-by-kafka"
+			kafka.CreateNamedTopic(t, topic, 1, smallSegments...)
+			want := fill(t, kafka, topic)
+			if files := harness.SegmentFiles(t, kafka.LogDir, topic, 0); len(files) < 2 {
+				t.Fatalf("only %d segments: the test would show little", len(files))
+			}
+			end.of(kafka, t)
+			node := harness.StartRingmill(t, harness.Options{
+				ConfigFile: kafka.ConfigFile,
+				Properties: map[string]string{"advertised.listeners": ""},
+			})
+			wantValues(t, node.Consume(t, topic, len(want)), want)
+			more := harness.Numbered("written by ringmill ", 300)
+			node.Produce(t, topic, more)
+			wantValues(t, node.Consume(t, topic, len(want)+len(more)), append(want, more...))
+		})
+	}
+}
+
+// needsRingmill skips a test that has nothing to show where Apache Kafka is the peer.
+func needsRingmill(t *testing.T) {
+	t.Helper()
+	if peer := harness.ChosenPeer(); peer != harness.Ringmill {
+		t.Skipf("shows what ringmill does; the peer of this run is %s", peer)
+	}
+}
+
+func wantValues(t *testing.T, records []*kgo.Record, want []string) {
+	t.Helper()
+	if len(records) != len(want) {
+		t.Fatalf("%d records, want %d", len(records), len(want))
+	}
+	for i, r := range records {
+		if r.Offset != int64(i) || string(r.Value) != want[i] {
+			t.Fatalf("record %d: offset %d, value %.40q, want %.40q", i, r.Offset, r.Value, want[i])
+		}
+	}
+}
+
+// TestDumpToolsAgree: Apache Kafka's DumpLogSegments reads every file that ringmill leaves without a complaint, and
+// `ringmill dump` says the same of each batch.
+func TestDumpToolsAgree(t *testing.T) {
+	needsRingmill(t)
+	t.Parallel()
+	node := harness.StartRingmill(t, harness.Options{})
+	topic := "dumped"
+	node.CreateNamedTopic(t, topic, 1, smallSegments...)
+	fill(t, node, topic)
+	client := node.Client(t, kgo.ConsumerGroup("dumped"), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	harness.Poll(t, client, 100)
+	if err := client.CommitUncommittedOffsets(harness.Context(t)); err != nil {
+		t.Fatal(err)
+	}
+	client.Close()
+	node.Stop(t)
+	wantDumpsAgree(t, node.LogDir)
+}
+
+// wantDumpsAgree compares both dump tools on every segment under a log directory.
+func wantDumpsAgree(t *testing.T, logDir string) {
+	t.Helper()
+	files := dumpable(t, logDir)
+	args := []string{"--deep-iteration", "--print-data-log", "--files", strings.Join(files, ",")}
+	kafka := java(t, "kafka.tools.DumpLogSegments", args...)
+	for _, complaint := range []string{"Found", "invalid", "Invalid", "corrupt", "isvalid: false", "Exception"} {
+		if at := strings.Index(kafka, complaint); at >= 0 {
+			t.Errorf("DumpLogSegments complains: …%.300s", kafka[max(0, at-100):])
+		}
+	}
+	ours := harness.Command{Argv: harness.RingmillCommand(t, append([]string{"dump"}, logs(files)...)...)}.Output(t)
+	kafkaBatches, ourBatches := batchLines(kafka), batchLines(ours)
+	if len(kafkaBatches) == 0 || len(kafkaBatches) != len(ourBatches) {
+		t.Fatalf("DumpLogSegments lists %d batches, ringmill dump %d", len(kafkaBatches), len(ourBatches))
+	}
+	for i := range kafkaBatches {
+		if kafkaBatches[i] != ourBatches[i] {
+			t.Fatalf("batch %d\nKafka:    %s\nringmill: %s", i, kafkaBatches[i], ourBatches[i])
+		}
+	}
+}
+
+// dumpable are the files that DumpLogSegments reads, in a stable order.
+func dumpable(t *testing.T, logDir string) []string {
+	t.Helper()
+	var files []string
+	for _, ext := range []string{"log", "index", "timeindex", "snapshot"} {
+		found, err := filepath.Glob(filepath.Join(logDir, "*-*", "*."+ext))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	sort.Strings(files)
+	if len(files) == 0 {
+		t.Fatalf("no segment under %s", logDir)
+	}
+	return files
+}
+
+func logs(files []string) []string {
+	var out []string
+	for _, f := range files {
+		if strings.HasSuffix(f, ".log") {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+var batchFields = regexp.MustCompile(`\b(baseOffset|lastOffset|count|baseSequence|lastSequence|producerId|producerEpoch|partitionLeaderEpoch|isTransactional|isControl|position|CreateTime|LogAppendTime|size|magic|compresscodec|crc): (\S+)`)
+
+// batchLines reduces a dump to the fields of its batches, whatever stands between them.
+func batchLines(dump string) []string {
+	var out []string
+	for line := range strings.Lines(dump) {
+		if !strings.HasPrefix(line, "baseOffset: ") {
+			continue
+		}
+		var fields []string
+		for _, m := range batchFields.FindAllStringSubmatch(line, -1) {
+			fields = append(fields, fmt.Sprintf("%s=%s", m[1], m[2]))
+		}
+		sort.Strings(fields)
+		out = append(out, strings.Join(fields, " "))
+	}
+	return out
+}
