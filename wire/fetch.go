@@ -23,6 +23,9 @@ type FetchRequest struct {
 	Forgotten      []ForgottenTopic
 	RackID         []byte // empty if not told
 	ClusterID      []byte // nil if null
+
+	partitions []FetchPartition // of all topics; Topics' Partitions are parts of it
+	forgotten  []PartitionIndex // likewise
 }
 
 // FetchTopic is one topic of a FetchRequest; Name below version 13, ID from then on.
@@ -62,8 +65,7 @@ func (r *FetchRequest) Read(body []byte, v APIVersion) error {
 	r.readLimits(&in, v)
 	// The shortest topic: a compact empty name, a compact empty array, no tags.
 	for n := in.arrayLength(3); n > 0 && in.takeElement(); n-- {
-		r.Topics = extend(r.Topics)
-		r.Topics[len(r.Topics)-1].read(&in, v)
+		r.readTopic(&in, v)
 	}
 	if v >= 7 {
 		r.readForgotten(&in, v)
@@ -78,7 +80,7 @@ func (r *FetchRequest) Read(body []byte, v APIVersion) error {
 // reset gives every field its default and keeps the slices' room.
 func (r *FetchRequest) reset() {
 	*r = FetchRequest{ReplicaID: -1, ReplicaEpoch: -1, MaxBytes: math.MaxInt32, SessionEpoch: -1,
-		Topics: r.Topics[:0], Forgotten: r.Forgotten[:0]}
+		Topics: reuse(r.Topics), Forgotten: reuse(r.Forgotten), partitions: reuse(r.partitions), forgotten: reuse(r.forgotten)}
 }
 
 func (r *FetchRequest) readLimits(in *reader, v APIVersion) {
@@ -101,14 +103,15 @@ func (r *FetchRequest) readLimits(in *reader, v APIVersion) {
 
 func (r *FetchRequest) readForgotten(in *reader, v APIVersion) {
 	for n := in.arrayLength(3); n > 0 && in.takeElement(); n-- {
-		r.Forgotten = extend(r.Forgotten)
-		t := &r.Forgotten[len(r.Forgotten)-1]
+		var t ForgottenTopic
 		t.Name, t.ID = in.topic(v >= fetchByTopicID)
-		t.Partitions = t.Partitions[:0]
+		first := len(r.forgotten)
 		for n := in.arrayLength(4); n > 0 && in.takeElement(); n-- {
-			t.Partitions = append(t.Partitions, PartitionIndex(in.int32()))
+			r.forgotten = append(r.forgotten, PartitionIndex(in.int32()))
 		}
+		t.Partitions = since(r.forgotten, first)
 		in.skipTags()
+		r.Forgotten = append(r.Forgotten, t)
 	}
 }
 
@@ -128,15 +131,18 @@ func (r *FetchRequest) readTags(in *reader) {
 	}
 }
 
-func (t *FetchTopic) read(in *reader, v APIVersion) {
+func (r *FetchRequest) readTopic(in *reader, v APIVersion) {
+	var t FetchTopic
 	t.Name, t.ID = in.topic(v >= fetchByTopicID)
-	t.Partitions = t.Partitions[:0]
+	first := len(r.partitions)
 	// The shortest partition: index, offset and limit.
 	for n := in.arrayLength(16); n > 0 && in.takeElement(); n-- {
-		t.Partitions = extend(t.Partitions)
-		t.Partitions[len(t.Partitions)-1].read(in, v)
+		r.partitions = append(r.partitions, FetchPartition{})
+		r.partitions[len(r.partitions)-1].read(in, v)
 	}
+	t.Partitions = since(r.partitions, first)
 	in.skipTags()
+	r.Topics = append(r.Topics, t)
 }
 
 func (p *FetchPartition) read(in *reader, v APIVersion) {

@@ -62,17 +62,16 @@ func FailedFetch(index PartitionIndex, code ErrorCode) FetchPartitionResponse {
 		LogStartOffset: NoOffset, PreferredReadReplica: -1}
 }
 
-// Refuse makes r the answer that gives every partition of req the same error, reusing r's slices.
+// Refuse makes r the answer that gives every partition of req the same error.
 func (r *FetchResponse) Refuse(req *FetchRequest, code ErrorCode) {
-	*r = FetchResponse{Topics: r.Topics[:0]}
+	*r = FetchResponse{Topics: make([]FetchTopicResponse, len(req.Topics))}
+	partitions := make([]FetchPartitionResponse, 0, len(req.partitions))
 	for i := range req.Topics {
-		asked := &req.Topics[i]
-		r.Topics = extend(r.Topics)
-		t := &r.Topics[i]
-		t.Name, t.ID, t.Partitions = asked.Name, asked.ID, t.Partitions[:0]
+		asked, first := &req.Topics[i], len(partitions)
 		for j := range asked.Partitions {
-			t.Partitions = append(t.Partitions, FailedFetch(asked.Partitions[j].Index, code))
+			partitions = append(partitions, FailedFetch(asked.Partitions[j].Index, code))
 		}
+		r.Topics[i] = FetchTopicResponse{Name: asked.Name, ID: asked.ID, Partitions: since(partitions, first)}
 	}
 }
 

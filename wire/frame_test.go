@@ -118,6 +118,24 @@ func TestElementsAreBounded(t *testing.T) {
 	}
 }
 
+// Large requests, however they are shaped, leave no more behind than elementsKept elements.
+func TestLargeRequestsAreNotKept(t *testing.T) {
+	var p ProduceRequest
+	for round := range 20 {
+		body := append([]byte{0, 0, 1, 0, 0, 0, 1}, appendUvarint(nil, uint32(round+2))...)
+		body = append(body, bytes.Repeat([]byte{1, 1, 0}, round)...) // topics without partitions
+		body = append(append(body, 1), appendUvarint(nil, 50_001)...)
+		body = append(body, make([]byte, 50_000*6+2)...)
+		if err := p.Read(body, 9); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "partitions", len(p.Topics[round].Partitions), 50_000)
+	}
+	if err := p.Read(golden(t, "produce_request.txt"), 13); err != nil || cap(p.partitions) > elementsKept || cap(p.Topics) > elementsKept {
+		t.Errorf("room for %d partitions, error %v", cap(p.partitions), err)
+	}
+}
+
 func TestRefuse(t *testing.T) {
 	var p ProduceRequest
 	if err := p.Read(unhex(t, "ffff00000001"+"00000001"+"000161"+"00000002"+"00000000"+"ffffffff"+"00000005"+"ffffffff"), 2); err != nil {

@@ -1,7 +1,7 @@
 package wire
 
 // ProduceRequest is a view over a Produce request's body. The same value is read into again and again: its slices are
-// reused, so a steady connection allocates nothing. Everything in it aliases the body.
+// reused, so a steady reader allocates nothing. Everything in it aliases the body, and is valid until the next Read.
 //
 //	acks, timeout, topics: all versions     transactional id: 3+     flexible: 9+     topic id instead of name: 13+
 //
@@ -12,6 +12,8 @@ type ProduceRequest struct {
 	Acks            int16  // 0, 1 or -1
 	TimeoutMS       int32
 	Topics          []ProduceTopic
+
+	partitions []ProducePartition // of all topics; Topics' Partitions are parts of it
 }
 
 // ProduceTopic is one topic of a ProduceRequest; Name below version 13, ID from then on.
@@ -40,23 +42,25 @@ func (r *ProduceRequest) Read(body []byte, v APIVersion) error {
 	}
 	r.Acks = in.int16()
 	r.TimeoutMS = in.int32()
-	r.Topics = r.Topics[:0]
+	r.Topics, r.partitions = reuse(r.Topics), reuse(r.partitions)
 	// The shortest topic: a compact empty name, a compact empty array, no tags.
 	for n := in.arrayLength(3); n > 0 && in.takeElement(); n-- {
-		r.Topics = extend(r.Topics)
-		r.Topics[len(r.Topics)-1].read(&in, v)
+		r.readTopic(&in, v)
 	}
 	in.skipTags()
 	return in.err("ProduceRequest", v)
 }
 
-func (t *ProduceTopic) read(in *reader, v APIVersion) {
+func (r *ProduceRequest) readTopic(in *reader, v APIVersion) {
+	var t ProduceTopic
 	t.Name, t.ID = in.topic(v >= produceByTopicID)
-	t.Partitions = t.Partitions[:0]
+	first := len(r.partitions)
 	// The shortest partition: an index, a compact length, no tags.
 	for n := in.arrayLength(5); n > 0 && in.takeElement(); n-- {
-		t.Partitions = append(t.Partitions, ProducePartition{Index: PartitionIndex(in.int32()), Records: in.nullableBytes()})
+		r.partitions = append(r.partitions, ProducePartition{Index: PartitionIndex(in.int32()), Records: in.nullableBytes()})
 		in.skipTags()
 	}
+	t.Partitions = since(r.partitions, first)
 	in.skipTags()
+	r.Topics = append(r.Topics, t)
 }

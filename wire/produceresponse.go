@@ -56,18 +56,17 @@ func FailedProduce(index PartitionIndex, code ErrorCode, message string) Produce
 		BaseOffset: NoOffset, LogAppendTime: NoTimestamp, LogStartOffset: NoOffset}
 }
 
-// Refuse makes r the answer that gives every partition of req the same error, reusing r's slices. With
-// UnsupportedVersion it is the answer to versions that are read and not served.
+// Refuse makes r the answer that gives every partition of req the same error. With UnsupportedVersion it is the answer to
+// versions that are read and not served.
 func (r *ProduceResponse) Refuse(req *ProduceRequest, code ErrorCode) {
-	r.Topics, r.ThrottleMS, r.NodeEndpoints = r.Topics[:0], 0, nil
+	*r = ProduceResponse{Topics: make([]ProduceTopicResponse, len(req.Topics))}
+	partitions := make([]ProducePartitionResponse, 0, len(req.partitions))
 	for i := range req.Topics {
-		asked := &req.Topics[i]
-		r.Topics = extend(r.Topics)
-		t := &r.Topics[i]
-		t.Name, t.ID, t.Partitions = asked.Name, asked.ID, t.Partitions[:0]
+		asked, first := &req.Topics[i], len(partitions)
 		for _, p := range asked.Partitions {
-			t.Partitions = append(t.Partitions, FailedProduce(p.Index, code, ""))
+			partitions = append(partitions, FailedProduce(p.Index, code, ""))
 		}
+		r.Topics[i] = ProduceTopicResponse{Name: asked.Name, ID: asked.ID, Partitions: since(partitions, first)}
 	}
 }
 

@@ -223,11 +223,18 @@ func (r *reader) takeElement() bool {
 	return !r.failed()
 }
 
-// extend makes s longer by one. The element keeps what it held before, so that slices inside it are used again.
-func extend[T any](s []T) []T {
-	if len(s) < cap(s) {
-		return s[:len(s)+1]
+// elementsKept is how many elements' room a request keeps for the next one: a large request is not paid for for ever.
+const elementsKept = 1 << 14
+
+// reuse gives s's room, emptied, unless it is more than is kept.
+func reuse[T any](s []T) []T {
+	if cap(s) > elementsKept {
+		return nil
 	}
-	var zero T
-	return append(s, zero)
+	return s[:0]
 }
+
+// since gives the elements of all that were appended after it had length first. It stays valid when all moves to a larger
+// array, because elements are only ever appended. All topics of a request share one array: each with one of its own, which
+// it keeps, could be made to grow in turn.
+func since[T any](all []T, first int) []T { return all[first:len(all):len(all)] }
