@@ -58,6 +58,10 @@ func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client
 
 // cause is the innermost error: what the operating system or the node said, without the layers of the client.
 func cause(err error) error {
+	var shards *kadm.ShardErrors
+	if errors.As(err, &shards) && len(shards.Errs) > 0 {
+		err = shards.Errs[0].Err
+	}
 	for {
 		inner := errors.Unwrap(err)
 		if inner == nil {

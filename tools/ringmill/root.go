@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringmill/ringmill/node"
 	"github.com/ringmill/ringmill/node/config"
 )
 
@@ -17,7 +18,7 @@ import (
 const (
 	statusOK     = 0
 	statusFailed = 1
-	statusUsage  = 2 // command line or configuration
+	statusUsage  = 2 // command line or configuration, and what a node needs to start: nothing was changed
 )
 
 // app is one run of the program: where it reads and writes, and the flags that all commands share.
@@ -55,6 +56,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 func (a *app) report(err error) int {
 	var usage *usageError
 	var configuration *config.Error
+	var start *node.StartError
 	switch {
 	case err == nil, errors.Is(err, syscall.EPIPE): // nobody reads what is left
 		return statusOK
@@ -63,7 +65,7 @@ func (a *app) report(err error) int {
 	case errors.As(err, &usage):
 		fmt.Fprintf(a.stderr, "ringmill: %s (see %s --help)\n", oneLine(usage.Error()), usage.command)
 		return statusUsage
-	case errors.As(err, &configuration):
+	case errors.As(err, &configuration), errors.As(err, &start):
 		fmt.Fprintf(a.stderr, "ringmill: %s\n", oneLine(err.Error()))
 		return statusUsage
 	}
@@ -99,7 +101,7 @@ The client commands work with any node that speaks Kafka's protocol.`,
 	root.AddGroup(&cobra.Group{ID: groupNode, Title: "Node:"},
 		&cobra.Group{ID: groupCluster, Title: "Topics and groups:"},
 		&cobra.Group{ID: groupRecords, Title: "Records:"})
-	root.AddCommand(a.topicCommand(), a.groupCommand(), a.produceCommand(), a.consumeCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.topicCommand(), a.groupCommand(), a.produceCommand(), a.consumeCommand(), a.dumpCommand(), a.versionCommand())
 	a.output.register(root)
 	root.InitDefaultCompletionCmd()
 	return root

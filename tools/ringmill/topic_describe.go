@@ -126,7 +126,7 @@ func addConfigs(ctx context.Context, admin *kadm.Client, topics []describedTopic
 	}
 	resources, err := admin.DescribeTopicConfigs(ctx, names...)
 	if err != nil {
-		return cause(err)
+		return fmt.Errorf("configuration: %w", cause(err))
 	}
 	for i := range topics {
 		r, err := resources.On(topics[i].Topic, nil)
