@@ -51,8 +51,8 @@ func TestDumpAsKafka(t *testing.T) {
 
 func TestDumpOtherFiles(t *testing.T) {
 	for name, want := range map[string]string{
-		dumpedDir + "/leader-epoch-checkpoint":             "epoch: 0 startOffset: 0",
-		dumpedDir + "/partition.metadata":                  "version: 0 topicId: X5mGsGurQWaxgbBrGEXRhA",
+		dumpedDir + "/leader-epoch-checkpoint":            "epoch: 0 startOffset: 0",
+		dumpedDir + "/partition.metadata":                 "version: 0 topicId: X5mGsGurQWaxgbBrGEXRhA",
 		"testdata/kafka/recovery-point-offset-checkpoint": "topic: segdump partition: 1 offset: 60",
 		"testdata/kafka/bootstrap.checkpoint":             "| offset: 0 CreateTime: 1795963979090 keySize: 4 valueSize: 11 sequence: -1 headerKeys: [] controlType: SNAPSHOT_HEADER(3)",
 	} {

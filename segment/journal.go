@@ -35,7 +35,9 @@ const (
 //
 // Invariants: sequences-rise (every entry of an incarnation has its own sequence number, one above the last, wherever in the
 // file it lies); no-early-reuse (a track is overwritten only after a head that is on disk says that its entries are not
-// needed); one-sync (at most one sync is in flight, and it covers what was written before it began).
+// needed); one-sync (at most one sync is in flight, and it covers what was written before it began). The caller keeps one
+// more, no-gaps: from a log's recovery point on, all its batches are in the journal. A partition whose batches went another
+// way, because of its flush policy or because PlanAppend had no room, is synced before it comes back (FORMAT.md, Gaps).
 type Journal struct {
 	slot     journalSlot // the newest head on disk
 	tracks   []journalTrack
