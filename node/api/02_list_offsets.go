@@ -73,12 +73,12 @@ func (f foundOffset) response(partition int32, version int16) kmsg.ListOffsetsRe
 }
 
 func listOffset(b Broker, req *kmsg.ListOffsetsRequest, topic string, q *kmsg.ListOffsetsRequestTopicPartition, again bool) foundOffset {
+	if again {
+		return noOffset(wire.InvalidRequest)
+	}
 	ts := wire.Timestamp(q.Timestamp)
 	if since, special := specialTimestamps[ts]; ts < 0 && (!special || req.Version < since) {
 		return noOffset(wire.UnsupportedVersion)
-	}
-	if again {
-		return noOffset(wire.InvalidRequest)
 	}
 	p, code := leaderOf(b, topic, wire.PartitionIndex(q.Partition), wire.LeaderEpoch(q.CurrentLeaderEpoch))
 	if code != wire.None {

@@ -15,13 +15,30 @@ func offsetFetch(b Broker, r *Request, req *kmsg.OffsetFetchRequest) *kmsg.Offse
 	if req.Version < offsetFetchManyFrom {
 		return b.Coordinate(req.Group, r.Client, req).(*kmsg.OffsetFetchResponse)
 	}
-	resp := kmsg.NewPtrOffsetFetchResponse()
-	resp.Groups = make([]kmsg.OffsetFetchResponseGroup, 0, len(req.Groups))
-	for i := range req.Groups {
-		one := *req
-		one.Groups = req.Groups[i : i+1]
-		answered := b.Coordinate(req.Groups[i].Group, r.Client, &one).(*kmsg.OffsetFetchResponse)
-		resp.Groups = append(resp.Groups, answered.Groups...)
+	req.Groups = wholeGroupsOnce(req.Groups)
+	return coordinateEach[*kmsg.OffsetFetchRequest, *kmsg.OffsetFetchResponse](b, r, req, firstFetchedGroup)
+}
+
+// wholeGroupsOnce drops repetitions of a group whose every offset is asked for: a short request must not have a long
+// answer repeated. Kafka answers each.
+func wholeGroupsOnce(groups []kmsg.OffsetFetchRequestGroup) []kmsg.OffsetFetchRequestGroup {
+	seen := make(map[string]struct{})
+	kept := groups[:0]
+	for _, g := range groups {
+		if g.Topics == nil {
+			if _, again := seen[g.Group]; again {
+				continue
+			}
+			seen[g.Group] = struct{}{}
+		}
+		kept = append(kept, g)
 	}
-	return resp
+	return kept
+}
+
+func firstFetchedGroup(req *kmsg.OffsetFetchRequest) string {
+	if len(req.Groups) == 0 {
+		return ""
+	}
+	return req.Groups[0].Group
 }

@@ -38,8 +38,9 @@ func findCoordinator(b Broker, r *Request, req *kmsg.FindCoordinatorRequest) *km
 func lookUpCoordinator(b Broker, r *Request, kind int8) kmsg.FindCoordinatorResponseCoordinator {
 	c := kmsg.NewFindCoordinatorResponseCoordinator()
 	c.NodeID, c.Port = -1, -1
-	if code, message := coordinatorRefusal(b, kind); code != wire.None {
-		c.ErrorCode, c.ErrorMessage = int16(code), &message
+	code, message := coordinatorRefusal(b, kind)
+	c.ErrorCode, c.ErrorMessage = int16(code), &message
+	if code != wire.None {
 		return c
 	}
 	c.NodeID = int32(b.Config().NodeID)

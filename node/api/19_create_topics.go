@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -21,20 +20,20 @@ const clusterMetadataTopic = "__cluster_metadata"
 
 func createTopics(b Broker, _ *Request, req *kmsg.CreateTopicsRequest) *kmsg.CreateTopicsResponse {
 	resp := kmsg.NewPtrCreateTopicsResponse()
-	c := &topicCreation{broker: b, validateOnly: req.ValidateOnly, tooMany: partitionsAsked(b, req) > partitionsPerRequestMax}
+	c := &topicCreation{broker: b, req: req, tooMany: partitionsAsked(b, req) > partitionsPerRequestMax}
 	times := make(map[string]int, len(req.Topics))
 	for i := range req.Topics {
 		times[req.Topics[i].Topic]++
 	}
 	for i := range req.Topics {
 		t := &req.Topics[i]
-		switch times[t.Topic] {
-		case 0: // answered already
-		case 1:
-			resp.Topics = append(resp.Topics, c.create(t))
-		default:
-			times[t.Topic] = 0
+		again := times[t.Topic] > 1
+		switch {
+		case !takeOnce(times, t.Topic):
+		case again:
 			resp.Topics = append(resp.Topics, refusedTopic(t.Topic, refuse(wire.InvalidRequest, "Duplicate topic name.")))
+		default:
+			resp.Topics = append(resp.Topics, c.create(t))
 		}
 	}
 	return resp
@@ -56,24 +55,6 @@ func partitionsAsked(b Broker, req *kmsg.CreateTopicsRequest) int64 {
 	return sum
 }
 
-// refusal is a code and what explains it to a person; the zero value refuses nothing.
-type refusal struct {
-	code    wire.ErrorCode
-	message string
-}
-
-func refuse(code wire.ErrorCode, format string, args ...any) refusal {
-	return refusal{code, fmt.Sprintf(format, args...)}
-}
-
-// text is the message as responses carry it.
-func (r refusal) text() *string {
-	if r.message == "" && r.code != wire.None {
-		return kmsg.StringPtr(r.code.String())
-	}
-	return nullable(r.message)
-}
-
 func refusedTopic(name string, why refusal) kmsg.CreateTopicsResponseTopic {
 	t := newCreatedTopic(name)
 	t.ErrorCode, t.ErrorMessage = int16(why.code), why.text()
@@ -89,9 +70,9 @@ func newCreatedTopic(name string) kmsg.CreateTopicsResponseTopic {
 
 // topicCreation is one CreateTopics being answered.
 type topicCreation struct {
-	broker       Broker
-	validateOnly bool
-	tooMany      bool // partitions in the whole request
+	broker  Broker
+	req     *kmsg.CreateTopicsRequest
+	tooMany bool // partitions in the whole request
 }
 
 func (c *topicCreation) create(t *kmsg.CreateTopicsRequestTopic) kmsg.CreateTopicsResponseTopic {
@@ -101,7 +82,7 @@ func (c *topicCreation) create(t *kmsg.CreateTopicsRequestTopic) kmsg.CreateTopi
 	}
 	out := newCreatedTopic(t.Topic)
 	out.NumPartitions, out.ReplicationFactor = c.partitions(t), 1
-	if !c.validateOnly {
+	if !c.req.ValidateOnly {
 		id, code, message := c.broker.CreateTopic(t.Topic, out.NumPartitions, configs)
 		if code == wire.TopicAlreadyExists {
 			return refusedTopic(t.Topic, topicExists(t.Topic))
@@ -111,7 +92,9 @@ func (c *topicCreation) create(t *kmsg.CreateTopicsRequestTopic) kmsg.CreateTopi
 		}
 		out.TopicID = id
 	}
-	out.Configs = createdConfigs(c.broker.Config(), configs)
+	if c.req.Version >= createTopicsConfigsFrom {
+		out.Configs = createdConfigs(c.broker.Config(), configs)
+	}
 	return out
 }
 
@@ -233,7 +216,9 @@ func checkReplicas(cfg *config.Config, replicas []int32) refusal {
 	return refusal{}
 }
 
-// createdConfigs is the topic's whole configuration, of which versions 5 and later are told.
+// createTopicsConfigsFrom is the first version that is told the topic's configuration (KIP-525).
+const createTopicsConfigsFrom = 5
+
 func createdConfigs(cfg *config.Config, overrides map[string]string) []kmsg.CreateTopicsResponseTopicConfig {
 	entries := cfg.DescribeTopic(overrides)
 	out := make([]kmsg.CreateTopicsResponseTopicConfig, len(entries))

@@ -23,8 +23,9 @@ type handler func(b Broker, r *Request, req kmsg.Request) kmsg.Response
 var rows = [...]row{
 	produceRow, fetchRow, listOffsetsRow, metadataRow,
 	offsetCommitRow, offsetFetchRow, findCoordinatorRow, joinGroupRow, heartbeatRow, leaveGroupRow, syncGroupRow,
-	describeGroupsRow, listGroupsRow, apiVersionsRow, createTopicsRow,
-	initProducerIDRow,
+	describeGroupsRow, listGroupsRow, apiVersionsRow, createTopicsRow, deleteTopicsRow,
+	initProducerIDRow, offsetForLeaderEpochRow, describeConfigsRow, createPartitionsRow,
+	deleteGroupsRow, incrementalAlterConfigsRow, offsetDeleteRow, describeClusterRow, describeTopicPartitionsRow,
 }
 
 // served finds a row by its key.

@@ -55,6 +55,12 @@ func unsupportedAnswer(req kmsg.Request) kmsg.Response {
 		return unsupportedOffsetFetch(r)
 	case *kmsg.CreateTopicsRequest:
 		return unsupportedCreateTopics(r)
+	case *kmsg.DeleteTopicsRequest:
+		return unsupportedDeleteTopics(r)
+	case *kmsg.OffsetForLeaderEpochRequest:
+		return unsupportedOffsetForLeaderEpoch(r)
+	case *kmsg.DescribeConfigsRequest:
+		return unsupportedDescribeConfigs(r)
 	}
 	return nil
 }
@@ -110,6 +116,41 @@ func unsupportedCreateTopics(r *kmsg.CreateTopicsRequest) kmsg.Response {
 	resp := kmsg.NewPtrCreateTopicsResponse()
 	for i := range r.Topics {
 		resp.Topics = append(resp.Topics, refusedTopic(r.Topics[i].Topic, refusal{code: wire.UnsupportedVersion}))
+	}
+	return resp
+}
+
+func unsupportedDeleteTopics(r *kmsg.DeleteTopicsRequest) kmsg.Response {
+	resp := kmsg.NewPtrDeleteTopicsResponse()
+	for i := range r.TopicNames {
+		t := kmsg.NewDeleteTopicsResponseTopic()
+		t.Topic, t.ErrorCode = &r.TopicNames[i], unsupportedVersion
+		resp.Topics = append(resp.Topics, t)
+	}
+	return resp
+}
+
+func unsupportedOffsetForLeaderEpoch(r *kmsg.OffsetForLeaderEpochRequest) kmsg.Response {
+	resp := kmsg.NewPtrOffsetForLeaderEpochResponse()
+	for i := range r.Topics {
+		t := kmsg.NewOffsetForLeaderEpochResponseTopic()
+		t.Topic = r.Topics[i].Topic
+		for j := range r.Topics[i].Partitions {
+			p := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
+			p.Partition, p.EndOffset, p.ErrorCode = r.Topics[i].Partitions[j].Partition, int64(wire.NoOffset), unsupportedVersion
+			t.Partitions = append(t.Partitions, p)
+		}
+		resp.Topics = append(resp.Topics, t)
+	}
+	return resp
+}
+
+func unsupportedDescribeConfigs(r *kmsg.DescribeConfigsRequest) kmsg.Response {
+	resp := kmsg.NewPtrDescribeConfigsResponse()
+	for i := range r.Resources {
+		t := kmsg.NewDescribeConfigsResponseResource()
+		t.ResourceType, t.ResourceName, t.ErrorCode = r.Resources[i].ResourceType, r.Resources[i].ResourceName, unsupportedVersion
+		resp.Resources = append(resp.Resources, t)
 	}
 	return resp
 }

@@ -1,0 +1,21 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+var deleteGroupsRow = row{wire.KeyDeleteGroups, 0, 2, on(deleteGroups)}
+
+func deleteGroups(b Broker, r *Request, req *kmsg.DeleteGroupsRequest) *kmsg.DeleteGroupsResponse {
+	req.Groups = distinct(req.Groups)
+	return coordinateEach[*kmsg.DeleteGroupsRequest, *kmsg.DeleteGroupsResponse](b, r, req, firstDeletedGroup)
+}
+
+func firstDeletedGroup(req *kmsg.DeleteGroupsRequest) string {
+	if len(req.Groups) == 0 {
+		return ""
+	}
+	return req.Groups[0]
+}

@@ -1,0 +1,50 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+var offsetDeleteRow = row{wire.KeyOffsetDelete, 0, 0, on(offsetDelete)}
+
+// offsetDelete is offsetCommit's counterpart, but that the coordinator is always asked: a group that is not there is
+// told of first.
+func offsetDelete(b Broker, r *Request, req *kmsg.OffsetDeleteRequest) *kmsg.OffsetDeleteResponse {
+	known := *req
+	known.Topics = nil
+	topics := make([]kmsg.OffsetDeleteResponseTopic, len(req.Topics))
+	var places []int // where in topics each of known.Topics is answered
+	for i := range req.Topics {
+		exist, answer := existingDeletes(b, &req.Topics[i])
+		topics[i] = answer
+		if len(exist.Partitions) > 0 {
+			known.Topics, places = append(known.Topics, exist), append(places, i)
+		}
+	}
+	resp := b.Coordinate(req.Group, r.Client, &known).(*kmsg.OffsetDeleteResponse)
+	if resp.ErrorCode != 0 {
+		return resp
+	}
+	for k, t := range resp.Topics {
+		topics[places[k]].Partitions = append(topics[places[k]].Partitions, t.Partitions...)
+	}
+	resp.Topics = topics
+	return resp
+}
+
+// existingDeletes splits a topic's partitions into those that exist and the answer to the others.
+func existingDeletes(b Broker, t *kmsg.OffsetDeleteRequestTopic) (exist kmsg.OffsetDeleteRequestTopic, answer kmsg.OffsetDeleteResponseTopic) {
+	exist.Topic, answer.Topic = t.Topic, t.Topic
+	count := partitionCount(b, t.Topic)
+	for _, p := range t.Partitions {
+		if p.Partition >= 0 && p.Partition < count {
+			exist.Partitions = append(exist.Partitions, p)
+			continue
+		}
+		refused := kmsg.NewOffsetDeleteResponseTopicPartition()
+		refused.Partition, refused.ErrorCode = p.Partition, int16(wire.UnknownTopicOrPartition)
+		answer.Partitions = append(answer.Partitions, refused)
+	}
+	return exist, answer
+}

@@ -1,0 +1,44 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+var describeClusterRow = row{wire.KeyDescribeCluster, 0, 2, on(describeCluster)}
+
+// The kinds of endpoints a client can look for (KIP-919).
+const (
+	brokerEndpoint     int8 = 1
+	controllerEndpoint int8 = 2
+)
+
+func describeCluster(b Broker, r *Request, req *kmsg.DescribeClusterRequest) *kmsg.DescribeClusterResponse {
+	resp := kmsg.NewPtrDescribeClusterResponse()
+	resp.EndpointType = brokerEndpoint
+	if why := checkEndpointType(req); why.code != wire.None {
+		resp.ErrorCode, resp.ErrorMessage, resp.ControllerID = int16(why.code), &why.message, -1
+		return resp
+	}
+	cfg := b.Config()
+	node := kmsg.NewDescribeClusterResponseBroker()
+	node.NodeID, node.Rack = int32(cfg.NodeID), nullable(cfg.BrokerRack)
+	node.Host, node.Port = b.Advertised(r.Client.ListenerName)
+	resp.ClusterID, resp.ControllerID = b.Image().ClusterID(), int32(cfg.NodeID)
+	resp.Brokers = []kmsg.DescribeClusterResponseBroker{node}
+	if req.IncludeClusterAuthorizedOperations {
+		resp.ClusterAuthorizedOperations = clusterOperations
+	}
+	return resp
+}
+
+func checkEndpointType(req *kmsg.DescribeClusterRequest) refusal {
+	switch {
+	case req.Version < 1 || req.EndpointType == brokerEndpoint:
+		return refusal{}
+	case req.EndpointType == controllerEndpoint:
+		return refuse(wire.MismatchedEndpointType, "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER")
+	}
+	return refuse(wire.UnsupportedEndpointType, "Unsupported endpoint type %d", req.EndpointType)
+}

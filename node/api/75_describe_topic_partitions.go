@@ -1,0 +1,140 @@
+package api
+
+import (
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/wire"
+)
+
+var describeTopicPartitionsRow = row{wire.KeyDescribeTopicPartitions, 0, 0, on(describeTopicPartitions)}
+
+// describeTopicPartitions lists topics in the order of their names, in pages of at most so many partitions as the client
+// and max.request.partition.size.limit allow (KIP-966). The cursor is where the next page begins.
+func describeTopicPartitions(b Broker, _ *Request, req *kmsg.DescribeTopicPartitionsRequest) *kmsg.DescribeTopicPartitionsResponse {
+	p := &partitionsPage{broker: b, image: b.Image(), resp: kmsg.NewPtrDescribeTopicPartitionsResponse()}
+	p.room = max(1, min(int32(b.Config().DescribePartitionsMax), req.ResponsePartitionLimit))
+	if req.Cursor != nil {
+		p.from = *req.Cursor
+	}
+	names := describedNames(req, p.from.Topic)
+	switch {
+	case p.from.Partition < 0, req.Cursor != nil && len(req.Topics) > 0 && !slices.Contains(names, p.from.Topic):
+		return refusedDescription(req)
+	case len(req.Topics) == 0:
+		p.addAll()
+	default:
+		p.addNamed(names)
+	}
+	return p.resp
+}
+
+// describedNames are the names asked for from the cursor on, each once, in order.
+func describedNames(req *kmsg.DescribeTopicPartitionsRequest, from string) []string {
+	var names []string
+	for i := range req.Topics {
+		if name := req.Topics[i].Topic; name >= from {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// refusedDescription: the cursor is not one that an answer gave.
+func refusedDescription(req *kmsg.DescribeTopicPartitionsRequest) *kmsg.DescribeTopicPartitionsResponse {
+	resp := kmsg.NewPtrDescribeTopicPartitionsResponse()
+	for i := range req.Topics {
+		t := kmsg.NewDescribeTopicPartitionsResponseTopic()
+		t.ErrorCode, t.Topic, t.AuthorizedOperations = int16(wire.InvalidRequest), &req.Topics[i].Topic, operationsUnknown
+		resp.Topics = append(resp.Topics, t)
+	}
+	return resp
+}
+
+// partitionsPage is one page being filled.
+type partitionsPage struct {
+	broker Broker
+	image  *image.Image
+	from   kmsg.DescribeTopicPartitionsRequestCursor
+	room   int32 // partitions that still fit
+	resp   *kmsg.DescribeTopicPartitionsResponse
+}
+
+func (p *partitionsPage) addAll() {
+	for t := range p.image.TopicsFrom(p.from.Topic) {
+		if p.full(t.Name) {
+			return
+		}
+		p.add(t)
+	}
+}
+
+func (p *partitionsPage) addNamed(names []string) {
+	for _, name := range names {
+		if p.full(name) {
+			return
+		}
+		if t := p.image.ByName(name); t != nil {
+			p.add(t)
+		} else {
+			p.addMissing(name)
+		}
+	}
+}
+
+// full ends the page before the topic called next if nothing fits any more, or if a topic was cut already.
+func (p *partitionsPage) full(next string) bool {
+	if p.resp.NextCursor != nil {
+		return true
+	}
+	if p.room == 0 {
+		p.continueAt(next, 0)
+	}
+	return p.room == 0
+}
+
+func (p *partitionsPage) continueAt(topic string, partition int32) {
+	c := kmsg.NewDescribeTopicPartitionsResponseNextCursor()
+	c.Topic, c.Partition = topic, partition
+	p.resp.NextCursor = &c
+}
+
+func (p *partitionsPage) add(t *image.Topic) {
+	out := kmsg.NewDescribeTopicPartitionsResponseTopic()
+	out.Topic, out.TopicID, out.IsInternal, out.AuthorizedOperations = &t.Name, t.ID, t.Internal, topicOperations
+	var first int32
+	if t.Name == p.from.Topic {
+		first = min(p.from.Partition, t.Partitions)
+	}
+	n := min(p.room, t.Partitions-first)
+	replicas := []int32{int32(p.broker.Config().NodeID)}
+	out.Partitions = make([]kmsg.DescribeTopicPartitionsResponseTopicPartition, n)
+	for i := range out.Partitions {
+		describePartition(&out.Partitions[i], p.broker, t.Name, first+int32(i), replicas)
+	}
+	p.resp.Topics = append(p.resp.Topics, out)
+	if p.room -= n; first+n < t.Partitions {
+		p.continueAt(t.Name, first+n)
+	}
+}
+
+func describePartition(out *kmsg.DescribeTopicPartitionsResponseTopicPartition, b Broker, topic string, index int32, replicas []int32) {
+	out.Default()
+	lead := leadershipOf(b, topic, wire.PartitionIndex(index), replicas)
+	out.Partition, out.LeaderID, out.LeaderEpoch = index, lead.leader, lead.epoch
+	out.Replicas, out.ISR, out.OfflineReplicas = replicas, lead.inSync, lead.offline
+	out.EligibleLeaderReplicas, out.LastKnownELR = []int32{}, []int32{}
+}
+
+func (p *partitionsPage) addMissing(name string) {
+	t := kmsg.NewDescribeTopicPartitionsResponseTopic()
+	t.ErrorCode, t.Topic, t.IsInternal = int16(wire.UnknownTopicOrPartition), &name, image.IsInternal(name)
+	if image.CheckTopicName(name) != nil {
+		t.ErrorCode = int16(wire.InvalidTopicException)
+	}
+	t.AuthorizedOperations = topicOperations
+	p.resp.Topics = append(p.resp.Topics, t)
+}
