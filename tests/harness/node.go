@@ -37,6 +37,7 @@ func ChosenPeer() Peer {
 // Options of a server that a test starts. The zero value gives a node with the test suite's defaults.
 type Options struct {
 	Dir        string            // where it keeps everything; empty: a folder of the test
+	Data       string            // ringmill only: --data; empty: a folder of Dir
 	Port       int               // 0: a free one
 	Properties map[string]string // Kafka's names, over the defaults
 	ConfigFile string            // ringmill only: a server.properties given by --config
@@ -121,8 +122,11 @@ func layout(tb testing.TB, peer Peer, options Options) *Node {
 		n.ConfigFile = filepath.Join(options.Dir, "kafka", "node1.properties")
 		return n
 	}
+	if n.options.Data == "" {
+		n.options.Data = filepath.Join(options.Dir, "data")
+	}
 	n.HTTP = loopback(FreePort(tb))
-	n.LogDir = filepath.Join(options.Dir, "data", "logs")
+	n.LogDir = filepath.Join(n.options.Data, "logs")
 	n.ConfigFile = options.ConfigFile
 	return n
 }

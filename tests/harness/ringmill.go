@@ -53,7 +53,7 @@ func (n *Node) ringmillCommand() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	argv := []string{path, "serve", "--listen", n.Address, "--data", filepath.Join(n.Dir, "data")}
+	argv := []string{path, "serve", "--listen", n.Address, "--data", n.options.Data}
 	if n.options.ConfigFile != "" {
 		argv = append(argv, "--config", n.options.ConfigFile)
 	}
