@@ -31,6 +31,8 @@ func hotPaths(t testing.TB) map[string]func() {
 	for i := range fetched.Topics[0].Partitions {
 		fetched.Topics[0].Partitions[i].RecordsLength = 100
 	}
+	var refused ProduceResponse
+	var refusedFetch FetchResponse
 	rec := Record{Key: []byte("key"), Value: make([]byte, 100)}
 	return map[string]func(){
 		"ReadRequestHeader":      func() { ReadRequestHeader(header) },
@@ -39,6 +41,8 @@ func hotPaths(t testing.TB) map[string]func() {
 		"FetchRequest.Read":      func() { fr.Read(fetch, 18) },
 		"ProduceResponse.Append": func() { dst = produced.AppendTo(dst[:0], 13) },
 		"FetchResponse.Append":   func() { dst, pieces = fetched.AppendTo(dst[:0], 18, pieces[:0]) },
+		"ProduceResponse.Refuse": func() { refused.Refuse(&pr, UnsupportedVersion) },
+		"FetchResponse.Refuse":   func() { refusedFetch.Refuse(&fr, UnknownTopicID) },
 		"ReadRecordBatch+Check":  func() { b, _, _ := ReadRecordBatch(batch); b.Check() },
 		"SetAppendTime":          func() { batch.SetAppendTime(5) },
 		"Records":                func() { batch.FindMaxTimestamp(nil) },

@@ -11,6 +11,8 @@ type FetchResponse struct {
 	SessionID     int32
 	Topics        []FetchTopicResponse
 	NodeEndpoints []NodeEndpoint // of the leaders that CurrentLeader names; 16+
+
+	partitions []FetchPartitionResponse // of all topics, if they came by AddTopic and AddPartition
 }
 
 // FetchTopicResponse is one topic of a FetchResponse; Name below version 13, ID from then on.
@@ -62,16 +64,32 @@ func FailedFetch(index PartitionIndex, code ErrorCode) FetchPartitionResponse {
 		LogStartOffset: NoOffset, PreferredReadReplica: -1}
 }
 
+// Reset makes r empty and keeps its room, unless that is more than elementsKept.
+func (r *FetchResponse) Reset() {
+	*r = FetchResponse{Topics: reuse(r.Topics), partitions: reuse(r.partitions)}
+}
+
+// AddTopic begins a topic; see ProduceResponse.AddTopic.
+func (r *FetchResponse) AddTopic(name []byte, id TopicID) {
+	r.Topics = append(r.Topics, FetchTopicResponse{Name: name, ID: id})
+}
+
+// AddPartition appends a partition to the last topic.
+func (r *FetchResponse) AddPartition(p FetchPartitionResponse) {
+	t := &r.Topics[len(r.Topics)-1]
+	r.partitions = append(r.partitions, p)
+	t.Partitions = since(r.partitions, len(r.partitions)-1-len(t.Partitions))
+}
+
 // Refuse makes r the answer that gives every partition of req the same error.
 func (r *FetchResponse) Refuse(req *FetchRequest, code ErrorCode) {
-	*r = FetchResponse{Topics: make([]FetchTopicResponse, len(req.Topics))}
-	partitions := make([]FetchPartitionResponse, 0, len(req.partitions))
+	r.Reset()
 	for i := range req.Topics {
-		asked, first := &req.Topics[i], len(partitions)
-		for j := range asked.Partitions {
-			partitions = append(partitions, FailedFetch(asked.Partitions[j].Index, code))
+		t := &req.Topics[i]
+		r.AddTopic(t.Name, t.ID)
+		for j := range t.Partitions {
+			r.AddPartition(FailedFetch(t.Partitions[j].Index, code))
 		}
-		r.Topics[i] = FetchTopicResponse{Name: asked.Name, ID: asked.ID, Partitions: since(partitions, first)}
 	}
 }
 

@@ -118,6 +118,33 @@ func TestElementsAreBounded(t *testing.T) {
 	}
 }
 
+func TestAddPartition(t *testing.T) {
+	var p, wantP ProduceResponse
+	var f, wantF FetchResponse
+	for range 2 { // the second time into used room
+		p.Reset()
+		f.Reset()
+		wantP, wantF = ProduceResponse{}, FetchResponse{}
+		for topic := range 5 {
+			name := []byte{byte('a' + topic)}
+			p.AddTopic(name, TopicID{})
+			f.AddTopic(name, TopicID{})
+			wt, wf := ProduceTopicResponse{Name: name}, FetchTopicResponse{Name: name}
+			for i := range PartitionIndex(topic * 7) {
+				pp, fp := FailedProduce(i, UnknownServerError, "why"), FailedFetch(i, UnknownServerError)
+				p.AddPartition(pp)
+				f.AddPartition(fp)
+				wt.Partitions, wf.Partitions = append(wt.Partitions, pp), append(wf.Partitions, fp)
+			}
+			wantP.Topics, wantF.Topics = append(wantP.Topics, wt), append(wantF.Topics, wf)
+		}
+		equalBytes(t, p.AppendTo(nil, 9), wantP.AppendTo(nil, 9))
+		got, _ := f.AppendTo(nil, 12, nil)
+		want, _ := wantF.AppendTo(nil, 12, nil)
+		equalBytes(t, got, want)
+	}
+}
+
 // Large requests, however they are shaped, leave no more behind than elementsKept elements.
 func TestLargeRequestsAreNotKept(t *testing.T) {
 	var p ProduceRequest

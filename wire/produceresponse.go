@@ -7,6 +7,8 @@ type ProduceResponse struct {
 	Topics        []ProduceTopicResponse
 	ThrottleMS    int32
 	NodeEndpoints []NodeEndpoint // of the leaders that CurrentLeader names; 10+
+
+	partitions []ProducePartitionResponse // of all topics, if they came by AddTopic and AddPartition
 }
 
 // ProduceTopicResponse is one topic of a ProduceResponse; Name below version 13, ID from then on.
@@ -56,17 +58,34 @@ func FailedProduce(index PartitionIndex, code ErrorCode, message string) Produce
 		BaseOffset: NoOffset, LogAppendTime: NoTimestamp, LogStartOffset: NoOffset}
 }
 
+// Reset makes r empty and keeps its room, unless that is more than elementsKept.
+func (r *ProduceResponse) Reset() {
+	*r = ProduceResponse{Topics: reuse(r.Topics), partitions: reuse(r.partitions)}
+}
+
+// AddTopic begins a topic. A response that is filled by AddTopic and AddPartition, and by them alone since Reset, keeps the
+// partitions of all topics in one array, so that its room is bounded by the largest response and not by each topic's largest.
+func (r *ProduceResponse) AddTopic(name []byte, id TopicID) {
+	r.Topics = append(r.Topics, ProduceTopicResponse{Name: name, ID: id})
+}
+
+// AddPartition appends a partition to the last topic.
+func (r *ProduceResponse) AddPartition(p ProducePartitionResponse) {
+	t := &r.Topics[len(r.Topics)-1]
+	r.partitions = append(r.partitions, p)
+	t.Partitions = since(r.partitions, len(r.partitions)-1-len(t.Partitions))
+}
+
 // Refuse makes r the answer that gives every partition of req the same error. With UnsupportedVersion it is the answer to
 // versions that are read and not served.
 func (r *ProduceResponse) Refuse(req *ProduceRequest, code ErrorCode) {
-	*r = ProduceResponse{Topics: make([]ProduceTopicResponse, len(req.Topics))}
-	partitions := make([]ProducePartitionResponse, 0, len(req.partitions))
+	r.Reset()
 	for i := range req.Topics {
-		asked, first := &req.Topics[i], len(partitions)
-		for _, p := range asked.Partitions {
-			partitions = append(partitions, FailedProduce(p.Index, code, ""))
+		t := &req.Topics[i]
+		r.AddTopic(t.Name, t.ID)
+		for j := range t.Partitions {
+			r.AddPartition(FailedProduce(t.Partitions[j].Index, code, ""))
 		}
-		r.Topics[i] = ProduceTopicResponse{Name: asked.Name, ID: asked.ID, Partitions: since(partitions, first)}
 	}
 }
 
