@@ -26,6 +26,9 @@ func hotPaths(t testing.TB) map[string]func() {
 		dst     []byte
 		pieces  []FetchPiece
 	)
+	if pr.Read(produce, 13) != nil || fr.Read(fetch, 18) != nil {
+		t.Fatal("golden requests do not read")
+	}
 	produced := ProduceResponse{Topics: []ProduceTopicResponse{{Name: []byte("orders"), Partitions: make([]ProducePartitionResponse, 10)}}}
 	fetched := FetchResponse{Topics: []FetchTopicResponse{{Name: []byte("orders"), Partitions: make([]FetchPartitionResponse, 10)}}}
 	for i := range fetched.Topics[0].Partitions {
