@@ -201,15 +201,15 @@ baseOffset: 5 lastOffset: 6 count: 2 baseSequence: -1 lastSequence: -1 producerI
 
 func TestDumpTextIsSafeForTerminals(t *testing.T) {
 	fsys := segmenttest.New(1)
-	if err := journalOf(fsys, smallJournal, journalled(batchAt(0, 0, 1, "\x1b]0;evil\x07\nbaseOffset: é\xff"))); err != nil {
+	if err := journalOf(fsys, smallJournal, journalled(batchAt(0, 0, 1, "\x1b]0;evil\x07\nbaseOffset: é\xff\xfe"))); err != nil {
 		t.Fatal(err)
 	}
 	got, _ := dump(t, fsys, "journal-0", segment.DumpOptions{Data: true})
-	if !strings.Contains(got, `payload: \x1b]0;evil\a\nbaseOffset: é`+"\ufffd-0\n") {
+	if !strings.Contains(got, `payload: \x1b]0;evil\a\nbaseOffset: é`+"\ufffd\ufffd-0\n") {
 		t.Errorf("dump is\n%q", got)
 	}
 	got, _ = dump(t, fsys, "journal-0", segment.DumpOptions{Data: true, JSON: true})
-	if !strings.Contains(got, `"payload":{"base64":"G10wO2V2aWwHCmJhc2VPZmZzZXQ6IMOp/y0w"}`) {
+	if !strings.Contains(got, `"payload":{"base64":"G10wO2V2aWwHCmJhc2VPZmZzZXQ6IMOp//4tMA=="}`) {
 		t.Errorf("dump is\n%s", got)
 	}
 }

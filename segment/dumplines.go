@@ -270,10 +270,10 @@ func optionalLong[T ~int64](v *T) string {
 	return "OptionalLong[" + strconv.FormatInt(int64(*v), 10) + "]"
 }
 
-// printable leaves text as it is, makes bytes that are no UTF-8 U+FFFD as Java does, and escapes what could steer a terminal.
+// printable leaves text as it is, makes each byte that is no UTF-8 U+FFFD as Java does, and escapes what could steer a terminal
+// or look like another line, which Kafka's tool prints as it is.
 func printable(s string) string {
-	s = strings.ToValidUTF8(s, string(utf8.RuneError))
-	if strings.IndexFunc(s, unicode.IsControl) < 0 {
+	if utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0 {
 		return s
 	}
 	var b strings.Builder

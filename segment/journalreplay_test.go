@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/ringmill/ringmill/segment"
@@ -243,4 +244,45 @@ func TestReplayCutEverywhere(t *testing.T) {
 				cut, log.LogEndOffset(), again.LogEndOffset(), report, err)
 		}
 	})
+}
+
+// TestReplayPassesEveryFaultOn fails each operation of journal and replay in turn: none may go unnoticed, since the next thing
+// that happens is that the entries are void.
+func TestReplayPassesEveryFaultOn(t *testing.T) {
+	cfg := segment.DefaultConfig()
+	cfg.SegmentBytes = 200
+	prepare := func() (*segmenttest.FS, *segment.Log) {
+		fsys := newFS(t)
+		log := newLog(t, fsys, cfg)
+		var entries []segment.JournalEntry
+		for i := range 4 {
+			entries = append(entries, journalled(batchAt(wire.Offset(2*i), wire.LeaderEpoch(i/2), 2, "value")))
+		}
+		if err := journalOf(fsys, smallJournal, entries...); err != nil {
+			t.Fatal(err)
+		}
+		return fsys, log
+	}
+	for n := 0; ; n++ {
+		fsys, log := prepare()
+		var failed *segmenttest.Op
+		seen := 0
+		fsys.Inject(func(op segmenttest.Op) (int, error) {
+			if seen++; seen != n+1 {
+				return 0, nil
+			}
+			failed = &op
+			return op.Len / 2, syscall.EIO
+		})
+		_, err := replay(fsys, smallJournal, log)
+		if failed == nil {
+			if err != nil || n < 20 {
+				t.Fatalf("%d operations, %v", n, err)
+			}
+			return
+		}
+		if !errors.Is(err, syscall.EIO) {
+			t.Fatalf("operation %d, %+v, failed: %v", n, *failed, err)
+		}
+	}
 }
