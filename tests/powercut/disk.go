@@ -120,3 +120,13 @@ func (d *Disk) Remount(tb testing.TB) {
 		tb.Fatal(err)
 	}
 }
+
+// Free is what an ordinary user may still write, in bytes.
+func (d *Disk) Free(tb testing.TB) uint64 {
+	tb.Helper()
+	var stat unix.Statfs_t
+	if err := unix.Statfs(d.Dir, &stat); err != nil {
+		tb.Fatal(err)
+	}
+	return stat.Bavail * uint64(stat.Bsize)
+}

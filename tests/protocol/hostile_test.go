@@ -145,7 +145,7 @@ func TestHostilePipelining(t *testing.T) {
 	var all []byte
 	const requests = 100
 	for i := range int32(requests) {
-		all = format.AppendRequest(all, req, i)
+		all = append(all, format.AppendRequest(nil, req, i)...)
 	}
 	c.write(all[:len(all)-3])
 	c.write(all[len(all)-3:])

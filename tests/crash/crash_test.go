@@ -1,0 +1,123 @@
+package crash
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/ringmill/ringmill/tests/harness"
+	"github.com/ringmill/ringmill/tests/powercut"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// setting is a count from the environment.
+func setting(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		t.Fatalf("%s=%q is no count", name, text)
+	}
+	return n
+}
+
+// killsInARound bounds a history: a node and its records are new after so many kills.
+const killsInARound = 10
+
+// endings is a reproducible stream of moments; its seed is logged.
+func endings(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("RINGMILL_CRASH_SEED"); text != "" {
+		parsed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed = parsed
+	}
+	t.Logf("RINGMILL_CRASH_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, seed))
+}
+
+// moment waits for the instant of an ending: every second one while a segment rolls, the others at random.
+func (w *workload) moment(random *rand.Rand, number int) {
+	w.t.Helper()
+	w.awaitProgress(100)
+	if number%2 == 0 {
+		w.awaitRoll(random)
+	}
+	time.Sleep(time.Duration(random.IntN(300_000)) * time.Microsecond / time.Duration(1+9*(1-number%2)))
+}
+
+// TestKillNine: no acknowledged record is lost, none is twice, and no offset is skipped, over kill -9 under load.
+func TestKillNine(t *testing.T) {
+	kills := setting(t, "RINGMILL_CRASH_KILLS", 6)
+	random := endings(t)
+	for done := 0; done < kills; {
+		node := harness.Start(t, harness.Options{})
+		load := startWorkload(t, node)
+		for range min(killsInARound, kills-done) {
+			load.moment(random, done)
+			node.Kill(t)
+			node.Restart(t)
+			done++
+		}
+		load.awaitProgress(100)
+		load.finish()
+		node.Stop(t)
+		if t.Failed() {
+			t.Fatalf("after %d kills", done)
+		}
+	}
+}
+
+// TestPowerCut: under ringmill.flush.policy=commit, the default, the same holds when the power goes.
+func TestPowerCut(t *testing.T) {
+	if peer := harness.ChosenPeer(); peer != harness.Ringmill {
+		t.Skipf("%s acknowledges from the page cache: a power cut loses records by contract", peer)
+	}
+	cuts := setting(t, "RINGMILL_CRASH_CUTS", 4)
+	for _, kind := range []string{"ext4", "xfs"} {
+		t.Run(kind, func(t *testing.T) {
+			random := endings(t)
+			for done := 0; done < (cuts+1)/2; {
+				disk := powercut.New(t, kind, 2<<30)
+				node := harness.StartRingmill(t, harness.Options{Data: disk.Dir})
+				load := startWorkload(t, node)
+				for range min(killsInARound/2, (cuts+1)/2-done) {
+					load.moment(random, done)
+					cut(t, node, disk, random)
+					node.Restart(t)
+					done++
+				}
+				load.awaitProgress(100)
+				load.finish()
+				node.Stop(t)
+				if t.Failed() {
+					t.Fatalf("after %d cuts", done)
+				}
+			}
+		})
+	}
+}
+
+// cut ends node and disk as one, in either order: a node that lives on for an instant must not acknowledge what its disk
+// refuses.
+func cut(t *testing.T, node *harness.Node, disk *powercut.Disk, random *rand.Rand) {
+	t.Helper()
+	if random.IntN(2) == 0 {
+		node.Kill(t)
+		disk.Cut(t)
+	} else {
+		disk.Cut(t)
+		time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
+		node.Kill(t)
+	}
+	disk.Remount(t)
+}
