@@ -9,9 +9,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := run(ctx, os.Args[1:])
-	stop()
-	os.Exit(status)
+	context.AfterFunc(ctx, stop) // the first signal asks for an orderly end, a second one ends at once
+	os.Exit(run(ctx, os.Args[1:]))
 }
 
 // run is the process without its exit.

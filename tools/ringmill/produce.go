@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -126,32 +127,57 @@ type producedPartition struct {
 }
 
 func (a *app) produce(ctx context.Context, topic string, f produceFlags, headers []kgo.RecordHeader, opts []kgo.Opt) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // of the reading, if a record was refused
 	client, err := a.client.connect(ctx, append(opts, kgo.RecordDeliveryTimeout(a.client.timeout), kgo.UnknownTopicRetries(3))...)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	tally := newTally(topic, f.acks == "0")
-	readErr := a.readLines(func(line []byte) error {
-		r := f.record(topic, line, headers)
-		client.Produce(ctx, r, tally.acknowledged)
+	delivery := context.WithoutCancel(ctx) // what was read before an interrupt is delivered all the same
+	readErr := a.readLines(ctx, func(line []byte) error {
+		client.Produce(delivery, f.record(topic, line, headers), tally.acknowledged)
 		return tally.failure()
 	})
-	if err := client.Flush(ctx); err != nil && readErr == nil {
+	if err := client.Flush(delivery); err != nil && readErr == nil { // bounded by each record's delivery timeout
 		readErr = err
 	}
 	return errors.Join(tally.failureOr(readErr), a.printProduced(tally.result()))
 }
 
-// readLines calls each for every line of standard input, without its end. The line is each's to keep.
-func (a *app) readLines(each func([]byte) error) error {
-	s := bufio.NewScanner(a.stdin)
+// readLines calls each for every line of standard input, without its end, until the input or the context ends. The line is
+// each's to keep. A read from a terminal or a pipe cannot be interrupted, so a goroutine does it, and is left behind.
+func (a *app) readLines(ctx context.Context, each func([]byte) error) error {
+	lines, done := make(chan []byte, 64), make(chan error, 1)
+	go func() { done <- scanLines(ctx, a.stdin, lines) }()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case line, more := <-lines:
+			if !more {
+				return <-done
+			}
+			if err := each(line); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// scanLines sends the lines of r, and closes lines after the last.
+func scanLines(ctx context.Context, r io.Reader, lines chan<- []byte) error {
+	defer close(lines)
+	s := bufio.NewScanner(r)
 	s.Buffer(make([]byte, 64<<10), lineBytesMax)
 	number := 0
 	for s.Scan() {
 		number++
-		if err := each(bytes.Clone(s.Bytes())); err != nil {
-			return err
+		select {
+		case lines <- bytes.Clone(s.Bytes()):
+		case <-ctx.Done():
+			return nil
 		}
 	}
 	if errors.Is(s.Err(), bufio.ErrTooLong) {
