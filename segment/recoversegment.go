@@ -29,16 +29,14 @@ func (o *opener) takeIndexes(s *Segment, f io.ReaderAt) bool {
 	if !ok {
 		return false
 	}
-	if count == 0 && o.hasTimes(s, f) {
+	if count == 0 {
+		return !o.hasTimes(s, f, wire.NoTimestamp)
+	}
+	last := readTimeEntry(s.baseOffset, entry, 0)
+	if last.Offset < s.baseOffset || last.Timestamp < 0 || last.Timestamp == 0 && o.hasTimes(s, f, 0) {
 		return false
 	}
-	if count > 0 {
-		last := readTimeEntry(s.baseOffset, entry, 0)
-		if last.Offset < s.baseOffset || last.Timestamp < 0 || count > 1 && last.Timestamp == 0 {
-			return false
-		}
-		s.timeIndex.flushed, s.timeIndex.last, s.max = int32(count), last, last
-	}
+	s.timeIndex.flushed, s.timeIndex.last, s.max = int32(count), last, last
 	return true
 }
 
@@ -59,15 +57,16 @@ func (o *opener) needsEntries(s *Segment, f io.ReaderAt) bool {
 	return length < s.size && (length > interval || s.size > 2*interval+length)
 }
 
-// hasTimes reports whether a segment's time index cannot be empty: when a segment is closed, its greatest timestamp is there.
-func (o *opener) hasTimes(s *Segment, f io.ReaderAt) bool {
+// hasTimes reports whether a segment's first batch is later than ts: then its time index, in which the greatest timestamp is
+// noted when the segment is closed, cannot end there.
+func (o *opener) hasTimes(s *Segment, f io.ReaderAt, ts wire.Timestamp) bool {
 	if s.size == 0 {
 		return false
 	}
 	w := &o.walker
 	w.start(s.dir, s.baseOffset, f, s.size)
 	b, fault, err := w.read(0, false)
-	return err != nil || fault != "" || b.MaxTimestamp() >= 0
+	return err != nil || fault != "" || b.MaxTimestamp() > ts
 }
 
 // lastEntry reads the last entry of an index file. ok is false if the file is missing, unreadable, or no number of entries.

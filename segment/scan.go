@@ -15,7 +15,7 @@ import (
 // was changed; Apache Kafka can rewrite such a log.
 var ErrOldFormat = errors.New("segment: message format before version 2")
 
-// scanBuffer is the bytes that a scan reads at a time. Batches up to this size are checked in place, larger ones in pieces.
+// scanBuffer is the most bytes that a scan reads at a time. Batches up to this size are checked in place, larger ones in pieces.
 const scanBuffer = 256 << 10
 
 // crcFrom is where the part of a batch begins that its checksum covers: the attributes.
@@ -157,8 +157,8 @@ type walker struct {
 
 // start begins a walk of a file of size bytes; set verify, durable and limit for other than all headers, all of it damage.
 func (w *walker) start(dir string, base wire.Offset, r io.ReaderAt, size wire.Position) {
-	if w.buf == nil {
-		w.buf = make([]byte, scanBuffer)
+	if want := int(min(scanBuffer, max(size, wire.RecordBatchOverhead))); len(w.buf) < want {
+		w.buf = make([]byte, want)
 	}
 	*w = walker{
 		scanner: scanner{dir: dir, base: base, r: r, size: size, buf: w.buf, bytes: w.bytes},
