@@ -1,0 +1,37 @@
+package lint
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/ringmill/ringmill/node/config"
+)
+
+func effective(property string) bool {
+	for _, lookup := range []func(string) (config.Property, bool){config.LookupBroker, config.LookupTopic} {
+		if p, ok := lookup(property); ok && p.Effective() {
+			return true
+		}
+	}
+	return false
+}
+
+// A property that the table calls effective is read by the node.
+func TestEffectivePropertiesAreRead(t *testing.T) {
+	unread := UnreadProperties(readModule(t), effective)
+	slices.Sort(unread)
+	for _, p := range unread {
+		t.Errorf("%s is declared effective in node/config and nothing in node reads it", p)
+	}
+}
+
+func TestUnreadPropertiesOnSamples(t *testing.T) {
+	files := []*File{
+		parse(t, "node/config/config.go", "package config\ntype Config struct {\nA int `property:\"a.a\"`\nB int `property:\"b.b\"`\nC int `property:\"c.c\"`\nD int `property:\"d.d\"`\n}\nfunc (c *Config) Sum() int { return c.B }"),
+		parse(t, "node/loop.go", "package node\nfunc f(c Config) int { return c.A + c.Sum() }"),
+	}
+	got := UnreadProperties(files, func(property string) bool { return property != "d.d" })
+	if !slices.Equal(got, []string{"c.c"}) {
+		t.Errorf("unread %q", got)
+	}
+}
