@@ -54,7 +54,7 @@ var newGroupProperties = withoutEffect(
 	property("group.consumer.max.heartbeat.interval.ms", Int, "15000", atLeast(1), ReadOnly),
 	property("group.consumer.max.session.timeout.ms", Int, "60000", atLeast(1), ReadOnly),
 	property("group.consumer.max.size", Int, maxInt, atLeast(1), ReadOnly),
-	property("group.consumer.migration.policy", String, "bidirectional", oneOfFold("disabled", "downgrade", "upgrade", "bidirectional"), ReadOnly),
+	property("group.consumer.migration.policy", String, "bidirectional", oneOfFold("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"), ReadOnly),
 	property("group.consumer.min.heartbeat.interval.ms", Int, "5000", atLeast(1), ReadOnly),
 	property("group.consumer.min.session.timeout.ms", Int, "45000", atLeast(1), ReadOnly),
 	internal(property("group.consumer.regex.refresh.interval.ms", Int, "600000", atLeast(10000), ReadOnly)),

@@ -98,9 +98,6 @@ func allowedInKafkasWords(p *Property) string {
 		if !c.fold {
 			return list
 		}
-		if p.Name == "group.consumer.migration.policy" { // Kafka prints the names of an enum
-			list = strings.ToUpper(list)
-		}
 		return "(case insensitive) " + list
 	case filled:
 		return "non-empty string"

@@ -40,6 +40,21 @@ func TestTopicRefusalsAreKafkas(t *testing.T) {
 	}
 }
 
+// The file holds what ConfigDef of Apache Kafka 4.1.1 makes of awkward values, for a property of each type and validator.
+func TestValuesAreReadAsKafkaDoes(t *testing.T) {
+	for _, r := range rows(t, "values.tsv") {
+		name, value, want := r[0], r[1], r[2]
+		p := brokerTable[name]
+		got := "OK " + canonical(p.Type, value)
+		if problem, offending := p.problemWith(value); problem != "" {
+			got = (&TopicError{Key: name, Value: offending, Problem: problem}).Error()
+		}
+		if got != want {
+			t.Errorf("%s=%q\ngot  %s\nwant %s", name, value, got, want)
+		}
+	}
+}
+
 func TestDynamicRefusalsAreKafkas(t *testing.T) {
 	c := load(t, Source{})
 	for _, r := range rows(t, "refused-broker.tsv") {

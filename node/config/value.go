@@ -1,6 +1,8 @@
 package config
 
 import (
+	"errors"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,7 +13,7 @@ var listSeparator = regexp.MustCompile(`\s*,\s*`)
 // parseValue reads text as Kafka's ConfigDef does, white space around it left out: a bool, int64, float64, string or
 // []string by the property's type. Problem is "" or says in Kafka's words why it cannot be read.
 func parseValue(t Type, text string) (v any, problem string) {
-	text = strings.TrimSpace(text)
+	text = trim(text)
 	switch t {
 	case Boolean:
 		return parseBoolean(text)
@@ -28,6 +30,9 @@ func parseValue(t Type, text string) (v any, problem string) {
 	}
 	return text, ""
 }
+
+// trim is Java's String.trim: what is not above a space.
+func trim(text string) string { return strings.TrimFunc(text, func(r rune) bool { return r <= ' ' }) }
 
 func parseBoolean(text string) (any, string) {
 	switch {
@@ -47,13 +52,42 @@ func parseInteger(t Type, text string, bits int) (any, string) {
 	return n, ""
 }
 
-// parseDouble reads what Java's Double.parseDouble reads, which includes a trailing f or d.
+// javaDouble is what Java's Double.parseDouble reads, without hexadecimal: a trailing f or d is allowed.
+var javaDouble = regexp.MustCompile(`^([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?$`)
+
+// parseDouble reads a number that is too large as Infinity, as Java does.
 func parseDouble(text string) (any, string) {
-	n, err := strconv.ParseFloat(strings.TrimRight(text, "fFdD"), 64)
-	if err != nil {
+	m := javaDouble.FindStringSubmatch(text)
+	if m == nil {
+		return nil, "Not a number of type DOUBLE"
+	}
+	n, err := strconv.ParseFloat(m[1], 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return nil, "Not a number of type DOUBLE"
 	}
 	return n, ""
+}
+
+// formatDouble writes a number as Java's Double.toString does: 0.5, 1.0, 1.0E7.
+func formatDouble(n float64) string {
+	switch size := math.Abs(n); {
+	case math.IsNaN(n):
+		return "NaN"
+	case math.IsInf(n, 0):
+		return strings.TrimPrefix(strconv.FormatFloat(n, 'g', -1, 64), "+") + "inity"
+	case size == 0 || size >= 1e-3 && size < 1e7:
+		return withFraction(strconv.FormatFloat(n, 'f', -1, 64))
+	}
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(n, 'E', -1, 64), "E")
+	power, _ := strconv.Atoi(exponent)
+	return withFraction(mantissa) + "E" + strconv.Itoa(power)
+}
+
+func withFraction(s string) string {
+	if strings.Contains(s, ".") {
+		return s
+	}
+	return s + ".0"
 }
 
 // parseList splits at commas; an empty text is an empty list, and an empty element stays one.
@@ -75,6 +109,8 @@ func canonical(t Type, text string) string {
 		return strconv.FormatBool(v)
 	case int64:
 		return strconv.FormatInt(v, 10)
+	case float64:
+		return formatDouble(v)
 	case []string:
 		return strings.Join(v, ",")
 	case string:
