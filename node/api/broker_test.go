@@ -1,0 +1,251 @@
+package api
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/control/group"
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/node/config"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// fakeBroker keeps its metadata in an Image and its groups in a real Coordinator whose records are durable at once. Its
+// partitions are what a test says they are.
+type fakeBroker struct {
+	mu         sync.Mutex
+	cfg        *config.Config
+	image      *image.Image
+	partitions map[wire.TopicPartition]*fakePartition
+	offline    map[wire.TopicPartition]bool
+	producer   wire.ProducerID
+
+	groups     *group.Coordinator
+	nowMS      int64
+	handle     group.Handle
+	notReady   bool // the offsets topic cannot be made
+	asked      []kmsg.Request
+	createCode wire.ErrorCode // what CreateTopic refuses with
+}
+
+func newFakeBroker(t testing.TB, set ...string) *fakeBroker {
+	t.Helper()
+	cfg, _, err := config.Load(config.Source{Set: append([]string{"broker.rack=rack-1"}, set...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &fakeBroker{cfg: cfg, image: new(image.Image), partitions: map[wire.TopicPartition]*fakePartition{},
+		offline: map[wire.TopicPartition]bool{}, groups: group.New(group.DefaultConfig(), 1)}
+	b.groups.Loaded(0)
+	b.apply(t, image.ClusterRecord{ClusterID: "EWQSy0NlTDyqwnN72eXERg", NodeID: cfg.NodeID})
+	return b
+}
+
+func (b *fakeBroker) apply(t testing.TB, records ...image.Record) {
+	t.Helper()
+	if err := b.change(records...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *fakeBroker) change(records ...image.Record) error {
+	next, err := b.image.With(records...)
+	if err == nil {
+		b.image = next
+	}
+	return err
+}
+
+// withTopic makes a topic before the test asks anything.
+func (b *fakeBroker) withTopic(t testing.TB, name string, partitions int32, configs ...string) wire.TopicID {
+	t.Helper()
+	set := map[string]string{}
+	for i := 0; i < len(configs); i += 2 {
+		set[configs[i]] = configs[i+1]
+	}
+	id, code, message := b.CreateTopic(name, partitions, set)
+	if code != wire.None {
+		t.Fatal(code, message)
+	}
+	return id
+}
+
+func (b *fakeBroker) Config() *config.Config { return b.cfg }
+func (b *fakeBroker) Image() *image.Image    { return b.image }
+
+func (b *fakeBroker) Advertised(string) (string, int32) { return "127.0.0.1", 9092 }
+
+func (b *fakeBroker) CreateTopic(name string, partitions int32, configs map[string]string) (wire.TopicID, wire.ErrorCode, string) {
+	if b.createCode != wire.None {
+		return wire.TopicID{}, b.createCode, "not today"
+	}
+	id := wire.TopicID{1, byte(b.image.Version() >> 8), byte(b.image.Version()), 9}
+	records := []image.Record{image.TopicRecord{Name: name, ID: id, Partitions: partitions}}
+	for k, v := range configs {
+		records = append(records, image.ConfigRecord{Resource: image.Resource{Type: image.TopicResource, Name: name}, Key: k, Value: &v})
+	}
+	if err := b.change(records...); err != nil {
+		return wire.TopicID{}, wire.TopicAlreadyExists, err.Error()
+	}
+	return id, wire.None, ""
+}
+
+func (b *fakeBroker) DeleteTopic(name string) wire.ErrorCode {
+	t := b.image.ByName(name)
+	if t == nil || b.change(image.RemoveTopicRecord{ID: t.ID}) != nil {
+		return wire.UnknownTopicOrPartition
+	}
+	return wire.None
+}
+
+func (b *fakeBroker) GrowTopic(name string, count int32) (wire.ErrorCode, string) {
+	if err := b.change(image.PartitionsRecord{ID: b.image.ByName(name).ID, Partitions: count}); err != nil {
+		return wire.InvalidPartitions, err.Error()
+	}
+	return wire.None, ""
+}
+
+func (b *fakeBroker) AlterConfigs(r image.Resource, changes map[string]*string) (wire.ErrorCode, string) {
+	for k, v := range changes {
+		if err := b.change(image.ConfigRecord{Resource: r, Key: k, Value: v}); err != nil {
+			return wire.InvalidRequest, err.Error()
+		}
+	}
+	next, err := b.cfg.WithDynamic(b.image.BrokerConfigs(strconv.Itoa(int(b.cfg.NodeID))), b.image.BrokerConfigs(""))
+	if err != nil {
+		return wire.InvalidRequest, err.Error()
+	}
+	b.cfg = next
+	return wire.None, ""
+}
+
+func (b *fakeBroker) Partition(topic string, index wire.PartitionIndex) (Partition, wire.ErrorCode) {
+	at := wire.TopicPartition{Topic: topic, Partition: index}
+	t := b.image.ByName(topic)
+	switch {
+	case t == nil || index < 0 || int32(index) >= t.Partitions:
+		return nil, wire.UnknownTopicOrPartition
+	case b.offline[at]:
+		return nil, wire.KafkaStorageError
+	case b.partitions[at] != nil:
+		return b.partitions[at], wire.None
+	}
+	return &fakePartition{}, wire.None
+}
+
+func (b *fakeBroker) NewProducerID() (wire.ProducerID, wire.ErrorCode) {
+	b.producer++
+	return b.producer, wire.None
+}
+
+// Coordinate has the one coordinator answer, and lets time pass until it does.
+func (b *fakeBroker) Coordinate(_ string, c Client, req kmsg.Request) kmsg.Response {
+	b.asked = append(b.asked, req)
+	b.handle++
+	fx := b.groups.Handle(b.nowMS, wire.Timestamp(b.nowMS), b.handle, group.Client{ID: c.ID, Host: c.Host}, req)
+	for range 1000 {
+		for len(fx.Appends) > 0 {
+			next := b.groups.Appended(b.nowMS, fx.Appends[0].ID, wire.None)
+			next.Appends = append(fx.Appends[1:], next.Appends...)
+			next.Replies = append(fx.Replies, next.Replies...)
+			fx = next
+		}
+		for _, r := range fx.Replies {
+			if r.Handle == b.handle {
+				return r.Response
+			}
+		}
+		b.nowMS = max(b.nowMS, fx.NextTickMS)
+		fx = b.groups.Tick(b.nowMS, wire.Timestamp(b.nowMS))
+	}
+	panic(fmt.Sprintf("no answer to %T", req))
+}
+
+func (b *fakeBroker) CoordinateAll(c Client, req kmsg.Request) []kmsg.Response {
+	if b.image.ByName(image.ConsumerOffsetsTopic) == nil {
+		return nil
+	}
+	return []kmsg.Response{b.Coordinate("", c, req)}
+}
+
+func (b *fakeBroker) OffsetsTopicReady() bool {
+	if b.image.ByName(image.ConsumerOffsetsTopic) == nil && !b.notReady {
+		_, _, _ = b.CreateTopic(image.ConsumerOffsetsTopic, 10, nil)
+	}
+	return !b.notReady
+}
+
+// fakePartition is a log that was written by one leader.
+type fakePartition struct {
+	epoch                               wire.LeaderEpoch
+	logStart, highWatermark, lastStable wire.Offset
+	times                               []wire.Timestamp // of the records from offset 0 on
+	err                                 error
+}
+
+func (p *fakePartition) LeaderEpoch() wire.LeaderEpoch { return p.epoch }
+
+func (p *fakePartition) Offsets() (wire.Offset, wire.Offset, wire.Offset) {
+	return p.logStart, p.highWatermark, p.lastStable
+}
+
+func (p *fakePartition) EpochAt(wire.Offset) wire.LeaderEpoch { return p.epoch }
+
+func (p *fakePartition) EndOffsetForEpoch(e wire.LeaderEpoch) (wire.LeaderEpoch, wire.Offset) {
+	if e == p.epoch {
+		return e, p.highWatermark
+	}
+	return wire.NoLeaderEpoch, wire.NoOffset
+}
+
+func (p *fakePartition) OffsetForTime(ts wire.Timestamp) (wire.Offset, wire.Timestamp, wire.LeaderEpoch, bool, error) {
+	for i, at := range p.times {
+		if at >= ts {
+			return wire.Offset(i), at, p.epoch, true, p.err
+		}
+	}
+	return 0, 0, 0, false, p.err
+}
+
+func (p *fakePartition) MaxTimestamp() (wire.Offset, wire.Timestamp, wire.LeaderEpoch, bool, error) {
+	best := -1
+	for i, at := range p.times {
+		if best < 0 || at > p.times[best] {
+			best = i
+		}
+	}
+	if best < 0 {
+		return 0, 0, 0, false, p.err
+	}
+	return wire.Offset(best), p.times[best], p.epoch, true, p.err
+}
+
+// ask sends a request of a version through its encoding, and gives the answer through its.
+func ask[P kmsg.Response](t testing.TB, b Broker, version int16, req kmsg.Request) P {
+	t.Helper()
+	req.SetVersion(version)
+	r := &Request{Header: wire.RequestHeader{Key: wire.APIKey(req.Key()), Version: wire.APIVersion(version)}, Body: req.AppendTo(nil),
+		Client: Client{ID: "test", Host: "/127.0.0.1"}}
+	body, err := Answer(b, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := req.ResponseKind()
+	resp.SetVersion(version)
+	if err := resp.ReadFrom(body); err != nil {
+		t.Fatalf("%T version %d: %v", resp, version, err)
+	}
+	return resp.(P)
+}
+
+// text is what a nullable string holds, "<null>" for none.
+func text(s *string) string {
+	if s == nil {
+		return "<null>"
+	}
+	return *s
+}
