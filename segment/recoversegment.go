@@ -20,7 +20,7 @@ func (o *opener) takeIndexes(s *Segment, f io.ReaderAt) bool {
 	}
 	if count > 0 {
 		last := readOffsetEntry(s.baseOffset, entry, 0)
-		if last.Offset < s.baseOffset || last.Position >= s.size || count > 1 && last.Position == 0 {
+		if last.Offset < s.baseOffset || last.Position < 0 || last.Position >= s.size || count > 1 && last.Position == 0 {
 			return false
 		}
 		s.index.first, s.index.flushed, s.index.last = int32(count), int32(count), last

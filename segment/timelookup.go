@@ -93,7 +93,7 @@ type timeHit struct {
 	found     bool
 }
 
-// search walks the batches of one segment from where its indexes point to.
+// search walks the batches of one segment from where its indexes point to; from its start if there is no batch.
 func (p *TimePlan) search(s *timeSegment, open func(string) (File, error), dec *wire.Decompressor) (hit timeHit, err error) {
 	from, err := p.startPosition(s, open)
 	if err != nil {
@@ -109,6 +109,11 @@ func (p *TimePlan) search(s *timeSegment, open func(string) (File, error), dec *
 	w.position = from
 	for {
 		b, at, ok, err := w.next()
+		if w.damage != nil && from > 0 {
+			from = 0
+			w.start(s.dir, s.base, f, s.size)
+			continue
+		}
 		if err != nil || !ok {
 			return hit, err
 		}
@@ -139,7 +144,10 @@ func (p *TimePlan) startPosition(s *timeSegment, open func(string) (File, error)
 	if err != nil || entry == nil {
 		return 0, err
 	}
-	return readOffsetEntry(s.base, entry, 0).Position, nil
+	if at := readOffsetEntry(s.base, entry, 0).Position; at > 0 && at < s.size {
+		return at, nil
+	}
+	return 0, nil
 }
 
 // floor gives the last entry of an index before the first for which beyond is true; nil if that is the first, or if the file is
