@@ -19,6 +19,8 @@ type writtenRun struct {
 	p     *partition
 	plans []segment.AppendPlan
 	bytes int
+	// offered says that its batches were offered to the journal.
+	offered bool
 }
 
 // flushAppends writes what the turn planned: each partition's run to its segment, then all runs once to the journal,

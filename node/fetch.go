@@ -91,7 +91,8 @@ func (l *Loop) serveFetch(c *Conn, h wire.RequestHeader, body []byte) {
 func (f *fetchRequest) refuse(code wire.ErrorCode) {
 	l := f.conn.loop
 	out := &l.fetchOut
-	*out = wire.FetchResponse{ErrorCode: code, Topics: out.Topics[:0]}
+	out.Reset()
+	out.ErrorCode = code
 	f.answer(out)
 }
 

@@ -10,14 +10,19 @@ import (
 func (f *fetchRequest) respond() {
 	f.cut()
 	out := &f.conn.loop.fetchOut
-	*out = wire.FetchResponse{SessionID: f.session.responseID(), Topics: out.Topics[:0]}
+	out.Reset()
+	out.SessionID = f.session.responseID()
+	var last *fetchPart
 	for i := range f.parts {
 		p := &f.parts[i]
 		if f.session != nil && !f.session.changed(i, p) && f.incremental {
 			continue
 		}
-		t := fetchTopicOf(out, p)
-		t.Partitions = append(t.Partitions, p.response())
+		if last == nil || !last.sameTopic(p) {
+			out.AddTopic(p.name, p.id)
+		}
+		last = p
+		out.AddPartition(p.response())
 	}
 	f.answer(out)
 }
@@ -58,20 +63,8 @@ func (p *fetchPart) response() wire.FetchPartitionResponse {
 	return r
 }
 
-// fetchTopicOf is the last topic of out if that is p's, else a new one.
-func fetchTopicOf(out *wire.FetchResponse, p *fetchPart) *wire.FetchTopicResponse {
-	if n := len(out.Topics); n > 0 && string(out.Topics[n-1].Name) == string(p.name) && out.Topics[n-1].ID == p.id {
-		return &out.Topics[n-1]
-	}
-	if n := len(out.Topics); n < cap(out.Topics) {
-		out.Topics = out.Topics[:n+1]
-	} else {
-		out.Topics = append(out.Topics, wire.FetchTopicResponse{})
-	}
-	t := &out.Topics[len(out.Topics)-1]
-	t.Name, t.ID, t.Partitions = p.name, p.id, t.Partitions[:0]
-	return t
-}
+// sameTopic says whether two parts stand under one topic in an answer.
+func (p *fetchPart) sameTopic(q *fetchPart) bool { return p.id == q.id && string(p.name) == string(q.name) }
 
 // answer encodes out; the ranges of the parts become the pending answer's.
 func (f *fetchRequest) answer(out *wire.FetchResponse) {

@@ -154,13 +154,28 @@ func (g *groupService) newCoordinator() *group.Coordinator {
 	cfg.OffsetMetadataMaxBytes = c.OffsetMetadataBytesMax
 	cfg.OffsetsRetentionMS = c.OffsetsRetentionMinutes * time.Minute.Milliseconds()
 	cfg.OffsetsRetentionCheckInterval = c.OffsetsRetentionCheckMS
+	shards := int(c.OffsetsTopicPartitions) // the bounds of all coordinators together are the defaults of one, but a group
+	cfg.MaxGroups = max(cfg.MaxGroups/shards, groupsPerShardMin)
+	cfg.MaxAppends = max(cfg.MaxAppends/shards, groupsPerShardMin)
+	cfg.MemoryBytes = max(cfg.MemoryBytes/int64(shards), groupMemoryMin)
 	return group.New(cfg, binary.BigEndian.Uint64(seed[:]))
 }
+
+// groupsPerShardMin and groupMemoryMin leave each coordinator room for one very large group.
+const (
+	groupsPerShardMin = 1000
+	groupMemoryMin    = 32 << 20
+)
 
 // load replays a partition into a coordinator and hands that to the goroutine.
 func (g *groupService) load(s *groupShard, p *partition) {
 	fresh := g.newCoordinator()
-	err := g.node.readRecords(p, fresh.Load)
+	err := g.node.readRecords(p, func(rec wire.Record) error {
+		if err := fresh.Load(rec); err != nil {
+			g.node.log.throttled("a group record makes no sense and is left out", "partition", p.name(), "error", err)
+		}
+		return nil
+	})
 	if err != nil {
 		slog.Error("group coordinator cannot be loaded; its groups stay unavailable", "partition", p.name(), "error", err)
 		return

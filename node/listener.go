@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -99,8 +100,8 @@ func (l *Loop) accepted(index int, e *iouring.Event) {
 		if !transientErrno(e.Res) && !l.node.stopping.Load() {
 			l.node.log.throttled("accept failed", "listener", ln.name, "error", unix.Errno(-e.Res))
 		}
-		if !e.More && !l.node.stopping.Load() {
-			l.engine.Accept(token(tokenAccept, 0, uint32(index)), ln.fd)
+		if !e.More {
+			l.acceptAgain(index)
 		}
 		return
 	}
@@ -121,6 +122,18 @@ func (l *Loop) accepted(index int, e *iouring.Event) {
 		return
 	}
 	l.post(to, adoptConn{fd, ln, peer})
+}
+
+// acceptPause is how long a listener rests after a failure: out of descriptors, asking again at once would only spin.
+const acceptPause = 100 * time.Millisecond
+
+func (l *Loop) acceptAgain(index int) {
+	rearm := &timer{fire: func(l *Loop) {
+		if !l.node.stopping.Load() {
+			l.engine.Accept(token(tokenAccept, 0, uint32(index)), l.node.listeners[index].fd)
+		}
+	}}
+	l.timers.set(rearm, l.mono+acceptPause)
 }
 
 // adoptConn hands a connection to the loop that is to own it.

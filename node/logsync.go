@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
@@ -29,7 +30,10 @@ func (p *partition) planSync() logSync {
 	for _, seg := range log.Segments() {
 		if seg.NextOffset() >= recovery && seg.BaseOffset() <= s.upTo {
 			s.names = append(s.names, seg.LogName())
-			s.fresh = s.fresh || seg.BaseOffset() >= recovery
+			if seg.BaseOffset() >= recovery {
+				s.fresh = true
+				s.names = append(s.names, strings.TrimSuffix(seg.LogName(), ".log")+".snapshot")
+			}
 		}
 	}
 	return s

@@ -47,8 +47,10 @@ type partition struct {
 	// syncing says that it is in the syncer's pending list; journaled, that the journal holds batches of its that no
 	// flush has put on disk yet.
 	syncing, journaled bool
-	// unjournaled says that the segments hold bytes that neither the journal nor a sync covers.
-	unjournaled bool
+	// unjournaled says that the segments hold bytes that neither the journal nor a sync covers, syncingDirectly that a
+	// sync of theirs is under way. Until both are false nothing of the partition is journalled: behind a gap that a
+	// power cut leaves, an entry could not be replayed.
+	unjournaled, syncingDirectly bool
 
 	// files are the open segments, opening those being opened; both empty for an idle partition.
 	files   map[*segment.Segment]*segmentFile

@@ -182,15 +182,13 @@ func (l *Loop) itemDone(req *produceRequest) {
 // appendProduceAnswer builds the response frame from the items' results.
 func (l *Loop) appendProduceAnswer(dst []byte, r *pending, req *produceRequest) []byte {
 	out := &l.produce.out
-	out.Topics = out.Topics[:0]
+	out.Reset()
 	next := 0
 	for _, t := range req.topics {
-		topic := growProduceTopic(out)
-		topic.Name, topic.ID = t.name, t.id
-		topic.Partitions = topic.Partitions[:0]
+		out.AddTopic(t.name, t.id)
 		for _, item := range req.items[next : next+t.items] {
 			req.failed = req.failed || item.result.Code != wire.None
-			topic.Partitions = append(topic.Partitions, wire.ProducePartitionResponse{
+			out.AddPartition(wire.ProducePartitionResponse{
 				Index: item.index, ErrorCode: item.result.Code, BaseOffset: item.result.BaseOffset,
 				LogAppendTime: item.result.LogAppendTime, LogStartOffset: item.start, ErrorMessage: item.message,
 			})
@@ -203,16 +201,6 @@ func (l *Loop) appendProduceAnswer(dst []byte, r *pending, req *produceRequest) 
 	dst = append(dst, 0, 0, 0, 0)
 	dst = wire.AppendResponseHeader(dst, r.key, r.version, r.corr)
 	return sealFrame(out.AppendTo(dst, r.version), 0)
-}
-
-// growProduceTopic lengthens out.Topics by one, keeping the partitions' array of the element that was there before.
-func growProduceTopic(out *wire.ProduceResponse) *wire.ProduceTopicResponse {
-	if n := len(out.Topics); n < cap(out.Topics) {
-		out.Topics = out.Topics[:n+1]
-	} else {
-		out.Topics = append(out.Topics, wire.ProduceTopicResponse{})
-	}
-	return &out.Topics[len(out.Topics)-1]
 }
 
 func (l *Loop) takeProduce() *produceRequest {

@@ -315,7 +315,7 @@ func (n *Node) stopLoops() {
 func (n *Node) markClean() {
 	for _, d := range n.dirs {
 		path := filepath.Join(d.path, segment.CleanShutdownFile)
-		if err := d.fs.WriteFileAtomic(path, []byte(`{"version":0,"brokerEpoch":-1}`)); err != nil {
+		if err := d.fs.WriteFileAtomic(path, segment.AppendCleanShutdown(nil, -1)); err != nil {
 			slog.Error("mark of a clean stop cannot be left", "path", path, "error", err)
 		}
 	}

@@ -2,7 +2,6 @@ package node
 
 import (
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -404,10 +403,4 @@ func (n *Node) dirFor() *logDir {
 		}
 	}
 	return best
-}
-
-// newDirectoryID names a log directory (KIP-858).
-func newDirectoryID() string {
-	id := newUUID()
-	return base64.RawURLEncoding.EncodeToString(id[:])
 }

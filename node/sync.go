@@ -64,10 +64,11 @@ func (s *syncer) journalRuns(l *Loop, runs []writtenRun) {
 		if r.p.replica.Policy() != replicate.FlushCommit {
 			continue
 		}
-		if r.bytes > journalRunMax {
+		if !r.journalable() {
 			r.p.unjournaled = true
 			continue
 		}
+		r.offered = true
 		for j := range r.plans {
 			plan := &r.plans[j]
 			s.entries = append(s.entries, segment.JournalEntry{
@@ -79,6 +80,11 @@ func (s *syncer) journalRuns(l *Loop, runs []writtenRun) {
 	done := s.writeEntries(l, s.entries)
 	s.noteJournaled(runs, done)
 	clear(s.entries)
+}
+
+// journalable says whether a run may go to the journal.
+func (r *writtenRun) journalable() bool {
+	return r.bytes <= journalRunMax && !r.p.unjournaled && !r.p.syncingDirectly
 }
 
 // writeEntries writes as many entries as the journal takes and returns how many that were.
@@ -105,7 +111,7 @@ func (s *syncer) writeEntries(l *Loop, entries []segment.JournalEntry) int {
 func (s *syncer) noteJournaled(runs []writtenRun, done int) {
 	for i := range runs {
 		r := &runs[i]
-		if r.p.replica.Policy() != replicate.FlushCommit || r.bytes > journalRunMax {
+		if !r.offered {
 			continue
 		}
 		if done -= len(r.plans); done < 0 {
@@ -148,9 +154,12 @@ func (s *syncer) syncDirectly(l *Loop, p *partition) {
 	if !p.unjournaled || p.stopped != wire.None {
 		return
 	}
-	p.unjournaled = false
+	p.unjournaled, p.syncingDirectly = false, true
 	s.inFlight++
-	l.startSync(p, func(l *Loop) { l.sync.ended(l) })
+	l.startSync(p, func(l *Loop) {
+		p.syncingDirectly = false
+		l.sync.ended(l)
+	})
 }
 
 // journalSynced handles the end of the journal's sync. A failed one is never repeated: what the disk has is unknown

@@ -142,10 +142,11 @@ func (n *Node) reconfigureTopic(old *topic, m *image.Topic) error {
 		p.loop.on(func(l *Loop) {
 			p.log().SetConfig(cfg)
 			p.replica.SetPolicy(policy, &l.eff)
-			l.apply(p)
 			if p.replica.SyncedEnd() < p.replica.WrittenEnd() {
-				l.startSync(p, nil)
+				p.unjournaled = true
+				l.sync.want(p)
 			}
+			l.apply(p)
 		})
 	}
 	n.topics.put(t)
