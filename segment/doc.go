@@ -1,0 +1,62 @@
+// Package segment keeps one partition's log: segments, indexes, leader epochs, producers, retention and recovery, in Apache
+// Kafka's own file formats, and the journal that makes many logs durable at once. FORMAT.md describes every file.
+//
+// It is bookkeeping. The methods of Log do no I/O, know no clock and hold no lock: they take events and give plans, values that
+// say which bytes belong where, and the owner, a loop of the node, carries them out and reports back. What must touch files
+// (CreateLog, OpenLog, the Run methods of plans) is cold: it goes through the FS seam, may block, runs in any goroutine, and
+// reads nothing of a Log but what its plan carries. It is no replica: leaders, in-sync sets and high watermarks are
+// replicate's, and so is the question what to do about damage.
+//
+// # The life of a batch
+//
+//	CheckProducer ── duplicate, fenced or out of order: answered, never appended
+//	NeedsRoll ────── PlanRoll → Run (cold) → Rolled: the active segment is sealed, a new one begins
+//	Append ───────── offset and epoch are set in the batch's bytes; AppendPlan says where they go
+//	write ────────── fails: Undo, and the log is as before
+//	PlanFetch ────── [start, end) of a .log; near the end exactly, elsewhere by the sparse index, which may have to be
+//	                 loaded first (LoadIndex → IndexLoaded), and headers read (Locate)
+//	PlanFlush ────── Run (cold) → Flushed: on disk; the recovery point rises
+//	PlanRetention ── DropSegments, DeleteSegments (cold): gone
+//
+// # Offsets of a log
+//
+//	   deleted     sealed segments               active segment
+//	..............|=============|=============|==================|
+//	              ^ LogStartOffset      ^ RecoveryPoint           ^ LogEndOffset
+//	                                    |<- scanned by OpenLog -->|
+//
+// # Who may call what
+//
+// A Log and its Segments belong to one goroutine. Segment.BaseOffset, Segment.LogName and all methods of plans may be called
+// from any. A plan is a value that stays good whatever happens to the log afterwards, but a RollPlan must be answered by Rolled
+// or RollAbandoned before the next Append.
+//
+// # Invariants
+//
+//   - one-active: there is always a last segment, it is the active one, and only it grows.
+//   - contiguous: a sealed segment's NextOffset is the next one's BaseOffset; the active one's is the log end offset.
+//   - dense-in-memory: every index entry that its file lacks is in memory; every batch that is not yet visible is in the ring
+//     of recent batches.
+//   - undo-exact: Append and then Undo leave the bookkeeping as it was, but for memory.
+//   - recovery-prefix: below the recovery point batches and sealed indexes are on disk, and the active segment's index files,
+//     cut at the recovery point, are right or missing.
+//   - no-offset-twice: an offset below the recovery point is never given out again, whatever became of its record.
+//   - never-silent: bytes that are cut, and bytes that are damaged, are in the RecoveryReport.
+//   - epochs-rise: see LeaderEpochCache.
+//
+// # Memory
+//
+// An idle log takes less than 2 KB: no index of a sealed segment is in memory until a fetch needs it, the ring of recent batches
+// starts empty, and ReleaseMemory drops both. A busy one adds 16 bytes a recent batch (128, and all above the high watermark),
+// the index entries of the active segment and of the one before it (8 bytes for each index.interval.bytes), and about 150 bytes a
+// producer.
+//
+// # Departures from Kafka
+//
+//   - Index files have the size of their entries; nothing is preallocated, and nothing mapped.
+//   - Damage below the recovery point is kept and reported where Kafka would cut.
+//   - Where a log ends below its recovery point, its next offset is the recovery point; Kafka gives the offsets out again.
+//   - The jitter of segment.jitter.ms is drawn from the segment's name, so a restart does not draw it anew.
+//   - A segment without any timestamp is as old as its first append since the log was opened; Kafka takes the file's time.
+//   - Segments with relative offsets beyond 2³¹-1 (KAFKA-6264, before Kafka 2.0) are not split but treated as damage.
+package segment
