@@ -266,6 +266,7 @@ func TestAMembersLife(t *testing.T) {
 		}
 		sync := kmsg.NewPtrSyncGroupRequest()
 		sync.Group, sync.Generation, sync.MemberID = "g", 1, joined.MemberID
+		sync.ProtocolType, sync.Protocol = kmsg.StringPtr("consumer"), kmsg.StringPtr("range")
 		sync.GroupAssignment = []kmsg.SyncGroupRequestGroupAssignment{{MemberID: joined.MemberID, MemberAssignment: []byte{7}}}
 		if got := ask[*kmsg.SyncGroupResponse](t, b, pick(5), sync); got.ErrorCode != 0 || len(got.MemberAssignment) != 1 {
 			t.Errorf("%+v", got)

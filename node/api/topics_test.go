@@ -9,9 +9,13 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-func byName(name string) kmsg.DeleteTopicsRequestTopic { return kmsg.DeleteTopicsRequestTopic{Topic: &name} }
+func byName(name string) kmsg.DeleteTopicsRequestTopic {
+	return kmsg.DeleteTopicsRequestTopic{Topic: &name}
+}
 
-func byID(id wire.TopicID) kmsg.DeleteTopicsRequestTopic { return kmsg.DeleteTopicsRequestTopic{TopicID: id} }
+func byID(id wire.TopicID) kmsg.DeleteTopicsRequestTopic {
+	return kmsg.DeleteTopicsRequestTopic{TopicID: id}
+}
 
 func deleteRequest(topics ...kmsg.DeleteTopicsRequestTopic) *kmsg.DeleteTopicsRequest {
 	req := kmsg.NewPtrDeleteTopicsRequest()
