@@ -2,6 +2,7 @@ package tests
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"regexp"
 	"sort"
@@ -23,13 +24,25 @@ func fill(t *testing.T, node *harness.Node, topic string) []string {
 	var all []string
 	for name, codec := range map[string]kgo.CompressionCodec{"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(),
 		"snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression()} {
-		values := harness.Numbered(name+strings.Repeat(" padding", 200)+" ", 500) // 1.6 kB each, some 4 MB in all
+		values := padded(name, 800)
 		node.Produce(t, topic, values, kgo.ProducerBatchCompression(codec), kgo.ProducerBatchMaxBytes(30_000))
 		all = append(all, values...)
 	}
 	values := harness.Numbered("not idempotent ", 100)
 	node.Produce(t, topic, values, kgo.DisableIdempotentWrite(), kgo.RequiredAcks(kgo.LeaderAck()))
 	return append(all, values...)
+}
+
+// padded are values of 3 kB that no codec makes small, so that segments fill.
+func padded(name string, count int) []string {
+	values := make([]string, count)
+	noise := rand.NewChaCha8([32]byte{})
+	padding := make([]byte, 1100)
+	for i := range values {
+		noise.Read(padding)
+		values[i] = fmt.Sprintf("%s %d %x", name, i, padding)
+	}
+	return values
 }
 
 // TestOpensKafkaDirectory: ringmill starts on the directory that Apache Kafka left, with Kafka's own server.properties,

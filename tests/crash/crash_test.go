@@ -34,14 +34,14 @@ const killsInARound = 10
 func endings(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("RINGMILL_CRASH_SEED"); text != "" {
+	if text := os.Getenv("RINGMILL_TEST_SEED"); text != "" {
 		parsed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
 		seed = parsed
 	}
-	t.Logf("RINGMILL_CRASH_SEED=%d", seed)
+	t.Logf("RINGMILL_TEST_SEED=%d", seed)
 	return rand.New(rand.NewPCG(seed, seed))
 }
 
@@ -57,7 +57,7 @@ func (w *workload) moment(random *rand.Rand, number int) {
 
 // TestKillNine: no acknowledged record is lost, none is twice, and no offset is skipped, over kill -9 under load.
 func TestKillNine(t *testing.T) {
-	kills := setting(t, "RINGMILL_CRASH_KILLS", 6)
+	kills := setting(t, "RINGMILL_TEST_KILLS", 6)
 	random := endings(t)
 	for done := 0; done < kills; {
 		node := harness.Start(t, harness.Options{})
@@ -82,7 +82,7 @@ func TestPowerCut(t *testing.T) {
 	if peer := harness.ChosenPeer(); peer != harness.Ringmill {
 		t.Skipf("%s acknowledges from the page cache: a power cut loses records by contract", peer)
 	}
-	cuts := setting(t, "RINGMILL_CRASH_CUTS", 4)
+	cuts := setting(t, "RINGMILL_TEST_CUTS", 4)
 	for _, kind := range []string{"ext4", "xfs"} {
 		t.Run(kind, func(t *testing.T) {
 			random := endings(t)

@@ -24,7 +24,7 @@ func TestFailedDiskIsPoisoned(t *testing.T) {
 	node.Produce(t, "poisoned", harness.Numbered("before ", 100))
 	disk.Cut(t)
 	client := node.Client(t, kgo.RecordDeliveryTimeout(3*time.Second), kgo.RecordRetries(3), kgo.ProduceRequestTimeout(time.Second))
-	for i := range 5 {
+	for i := 0; i < 5 && node.Alive(); i++ {
 		record := &kgo.Record{Topic: "poisoned", Value: fmt.Appendf(nil, "after %d", i)}
 		if err := client.ProduceSync(harness.Context(t), record).FirstErr(); err == nil {
 			t.Fatalf("record %d was acknowledged on a failed disk", i)

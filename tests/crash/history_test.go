@@ -96,7 +96,7 @@ func (h *history) judge(t *testing.T) {
 // keep copies the history of a failed run to where it outlives the test.
 func (h *history) keep(t *testing.T) {
 	t.Helper()
-	dir := os.Getenv("RINGMILL_CRASH_KEEP")
+	dir := os.Getenv("RINGMILL_TEST_KEEP")
 	if dir == "" {
 		return
 	}

@@ -32,6 +32,7 @@ type workload struct {
 	history *history
 	stop    context.CancelFunc
 	running sync.WaitGroup
+	gaveUp  sync.Once // one such line tells it
 }
 
 func startWorkload(t *testing.T, node *harness.Node) *workload {
@@ -92,7 +93,7 @@ func (w *workload) produce(ctx context.Context, client *kgo.Client, producer uin
 			e.T1, e.Res, e.Offset = w.history.now(), "ok", r.Offset
 			if err != nil {
 				e.Res = "info"
-				w.t.Errorf("a record was given up: %v", err)
+				w.gaveUp.Do(func() { w.t.Errorf("a record was given up: %v", err) })
 			}
 			w.history.add(e)
 		})

@@ -3,7 +3,6 @@ package harness
 import (
 	"bytes"
 	"context"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -40,7 +39,7 @@ func (c Command) run() (string, string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
-	cmd.Env = append(os.Environ(), c.Env...)
+	cmd.Env = append(environment(), c.Env...)
 	cmd.Dir = c.Dir
 	cmd.WaitDelay = 2 * time.Second
 	if c.Input != "" {

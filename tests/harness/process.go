@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -41,7 +43,7 @@ func spawn(log string, env []string, argv ...string) (*process, error) {
 	}
 	defer out.Close() // the child has its own copy
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(environment(), env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	done := make(chan error)
@@ -52,6 +54,12 @@ func spawn(log string, env []string, argv ...string) (*process, error) {
 	p := &process{cmd: cmd, log: log, exited: make(chan struct{})}
 	go func() { _ = cmd.Wait(); close(p.exited) }()
 	return p, nil
+}
+
+// environment is this process's without the tests' own settings: ringmill takes RINGMILL_NAME for a property and refuses
+// one that it does not know.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "RINGMILL_TEST_") })
 }
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
