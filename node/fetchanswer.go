@@ -64,7 +64,9 @@ func (p *fetchPart) response() wire.FetchPartitionResponse {
 }
 
 // sameTopic says whether two parts stand under one topic in an answer.
-func (p *fetchPart) sameTopic(q *fetchPart) bool { return p.id == q.id && string(p.name) == string(q.name) }
+func (p *fetchPart) sameTopic(q *fetchPart) bool {
+	return p.id == q.id && string(p.name) == string(q.name)
+}
 
 // answer encodes out; the ranges of the parts become the pending answer's.
 func (f *fetchRequest) answer(out *wire.FetchResponse) {

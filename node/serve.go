@@ -37,31 +37,11 @@ func Serve(ctx context.Context, cfg *config.Config, notices []config.Notice, out
 	return n.stop()
 }
 
-// start brings a node up to where it serves. Sockets are bound first: a port in use is found before anything is
-// written.
-func start(cfg *config.Config) (n *Node, err error) {
-	n = newNode(cfg)
-	defer func() {
-		if err != nil {
-			n.abandon()
-		}
-	}()
-	if err := n.bind(); err != nil {
-		return nil, err
-	}
-	if err := n.openStorage(osfs.FS{}); err != nil {
-		return nil, err
-	}
-	if err := n.applyDynamicConfig(n.store.Image()); err != nil {
-		return nil, err
-	}
-	if err := n.loadTopics(); err != nil {
-		return nil, err
-	}
-	if err := n.removeCleanMarks(); err != nil {
-		return nil, err
-	}
-	if err := n.startLoops(); err != nil {
+// start brings a node up to where it serves.
+func start(cfg *config.Config) (*Node, error) {
+	n := newNode(cfg)
+	if err := n.open(); err != nil {
+		n.abandon()
 		return nil, err
 	}
 	go n.groups.run()
@@ -70,6 +50,23 @@ func start(cfg *config.Config) (n *Node, err error) {
 	n.loops[0].on((*Loop).startAccepting)
 	n.ready.Store(true)
 	return n, nil
+}
+
+// open does what can fail. Sockets are bound first: a port in use is found before anything is written.
+func (n *Node) open() error {
+	for _, step := range []func() error{
+		n.bind,
+		func() error { return n.openStorage(osfs.FS{}) },
+		func() error { return n.applyDynamicConfig(n.store.Image()) },
+		n.loadTopics,
+		n.removeCleanMarks,
+		n.startLoops,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newNode(cfg *config.Config) *Node {
