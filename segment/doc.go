@@ -58,5 +58,5 @@
 //   - Where a log ends below its recovery point, its next offset is the recovery point; Kafka gives the offsets out again.
 //   - The jitter of segment.jitter.ms is drawn from the segment's name, so a restart does not draw it anew.
 //   - A segment without any timestamp is as old as its first append since the log was opened; Kafka takes the file's time.
-//   - Segments with relative offsets beyond 2³¹-1 (KAFKA-6264, before Kafka 2.0) are not split but treated as damage.
+//   - Segments with relative offsets beyond 2³¹-1 (KAFKA-6264, before Kafka 2.0) are not split; such batches count as no batch.
 package segment
