@@ -100,16 +100,17 @@ func TestAgents(t *testing.T) {
 			write(t, config, text.String())
 			write(t, filepath.Join(dir, "app.log"), "")
 			agent.start(t, config)
+			syslog := dialAgent(t, port) // one connection: an agent reads several in any order
 
 			const half = 1000
-			lines(t, dir, port, 0, half)
+			lines(t, dir, syslog, 0, half)
 			first := node.Consume(t, topic, half) // some of them have arrived and are acknowledged
 			if len(first) < half {
 				t.Fatalf("%d lines before the kill", len(first))
 			}
-			lines(t, dir, port, half, half+half/2)
+			lines(t, dir, syslog, half, half+half/2)
 			node.Kill(t)
-			lines(t, dir, port, half+half/2, 2*half)
+			lines(t, dir, syslog, half+half/2, 2*half)
 			node.Restart(t)
 			for _, group := range []string{"first", "second"} {
 				client := node.Client(t, kgo.ConsumerGroup(agent.name+group), kgo.ConsumeTopics(topic),
@@ -129,26 +130,25 @@ func write(t *testing.T, path, content string) {
 }
 
 // lines writes the numbers from up to below to into the tailed file and, as syslog lines, into the TCP input.
-func lines(t *testing.T, dir string, port, from, to int) {
+func lines(t *testing.T, dir string, syslog net.Conn, from, to int) {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(dir, "app.log"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	conn := dialAgent(t, port)
-	defer conn.Close()
 	for i := from; i < to; i++ {
 		fmt.Fprintf(file, "file line %d\n", i)
-		fmt.Fprintf(conn, "<13>%s host app[7]: tcp line %d\n", time.Now().Format(time.Stamp), i)
+		fmt.Fprintf(syslog, "<13>%s host app[7]: tcp line %d\n", time.Now().Format(time.Stamp), i)
 	}
 }
 
 func dialAgent(t *testing.T, port int) net.Conn {
 	t.Helper()
-	for range 1000 { // the agent may have just been started
+	for range 1000 { // it may have just been started
 		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err == nil {
+			t.Cleanup(func() { conn.Close() })
 			return conn
 		}
 		time.Sleep(20 * time.Millisecond)
