@@ -54,12 +54,18 @@ func (l *Loop) flushed(p *partition, plan segment.FlushPlan, err error) {
 	}
 }
 
-// every runs f in a goroutine of its own, at intervals, until the node stops.
+// every runs f in a goroutine of its own, at intervals after an initial delay, until the node stops.
 func (n *Node) every(interval time.Duration, f func()) {
 	if interval <= 0 {
 		return
 	}
+	delay := time.Duration(n.config().InitialTaskDelayMS) * time.Millisecond
 	go func() {
+		select {
+		case <-time.After(delay):
+		case <-n.quit:
+			return
+		}
 		tick := time.NewTicker(interval)
 		defer tick.Stop()
 		for {
@@ -79,6 +85,7 @@ func (n *Node) startHousekeeping() {
 	ms := func(v int64) time.Duration { return time.Duration(v) * time.Millisecond }
 	n.every(ms(c.RetentionCheckIntervalMS), n.retain)
 	n.every(ms(c.OffsetCheckpointIntervalMS), n.checkpointOffsets)
+	n.every(ms(c.StartOffsetCheckpointIntervalMS), n.checkpointStarts)
 	n.every(ms(c.ProducerIDExpirationCheckMS), n.expireProducers)
 	n.every(flushCheckInterval, n.flushByTime)
 	n.every(time.Minute, n.closeIdleFiles)
@@ -173,10 +180,14 @@ func (n *Node) closeIdleFiles() {
 // openFilesKeep is how many segment files may stay open between checks.
 const openFilesKeep = 4096
 
-// offsetsOf collects the recovery points and log start offsets of each directory's partitions.
-func (n *Node) offsetsOf(d *logDir) (recovery, starts, watermarks map[wire.TopicPartition]wire.Offset) {
-	recovery = make(map[wire.TopicPartition]wire.Offset)
-	starts, watermarks = maps.Clone(recovery), maps.Clone(recovery)
+// offsetCheckpoints are the contents of a directory's checkpoint files, by name.
+type offsetCheckpoints map[string]map[wire.TopicPartition]wire.Offset
+
+// offsetsOf collects the recovery points, high watermarks and log start offsets of a directory's partitions. A log
+// start offset is written only where the first segment's name does not say it, as Kafka does.
+func (n *Node) offsetsOf(d *logDir) offsetCheckpoints {
+	recovery := make(map[wire.TopicPartition]wire.Offset)
+	watermarks, starts := maps.Clone(recovery), maps.Clone(recovery)
 	n.eachPartition(func(_ *Loop, p *partition) {
 		if p.dir != d {
 			return
@@ -188,35 +199,41 @@ func (n *Node) offsetsOf(d *logDir) (recovery, starts, watermarks map[wire.Topic
 			starts[tp] = start
 		}
 	})
-	return recovery, starts, watermarks
+	return offsetCheckpoints{
+		segment.RecoveryPointCheckpoint: recovery, segment.HighWatermarkCheckpoint: watermarks, segment.LogStartCheckpoint: starts,
+	}
 }
 
-// checkpointOffsets flushes what is behind and writes Kafka's checkpoint files.
+// checkpointOffsets flushes what is behind and writes the recovery points and high watermarks.
 func (n *Node) checkpointOffsets() {
 	n.eachPartition(func(l *Loop, p *partition) {
 		if p.log().RecoveryPoint() < p.replica.WrittenEnd() {
 			l.startFlush(p)
 		}
 	})
-	for _, d := range n.dirs {
-		if err := n.writeCheckpoints(d); err != nil {
-			n.log.throttled("checkpoint files cannot be written", "directory", d.path, "error", err)
-		}
-	}
+	n.writeCheckpoints(segment.RecoveryPointCheckpoint, segment.HighWatermarkCheckpoint)
 }
 
-func (n *Node) writeCheckpoints(d *logDir) error {
-	recovery, starts, watermarks := n.offsetsOf(d)
-	for name, offsets := range map[string]map[wire.TopicPartition]wire.Offset{
-		segment.RecoveryPointCheckpoint: recovery,
-		segment.LogStartCheckpoint:      starts,
-		segment.HighWatermarkCheckpoint: watermarks,
-	} {
-		if err := d.fs.WriteFileAtomic(filepath.Join(d.path, name), segment.AppendOffsetCheckpoint(nil, offsets)); err != nil {
-			return err
+// checkpointStarts writes the log start offsets.
+func (n *Node) checkpointStarts() { n.writeCheckpoints(segment.LogStartCheckpoint) }
+
+// writeCheckpoints writes checkpoint files in every directory that is online, and says whether all were written.
+func (n *Node) writeCheckpoints(names ...string) bool {
+	ok := true
+	for _, d := range n.dirs {
+		if d.offline.Load() {
+			continue
+		}
+		offsets := n.offsetsOf(d)
+		for _, name := range names {
+			err := d.fs.WriteFileAtomic(filepath.Join(d.path, name), segment.AppendOffsetCheckpoint(nil, offsets[name]))
+			if err != nil {
+				n.log.throttled("checkpoint file cannot be written", "directory", d.path, "file", name, "error", err)
+				ok = false
+			}
 		}
 	}
-	return nil
+	return ok
 }
 
 // sweepInterval is how often connections are looked at; sweep closes those that idle or that do not get on.

@@ -62,7 +62,7 @@ func (c *connLimits) release(host string) {
 func (ln *listener) release(host string) { ln.limits.release(host) }
 
 // listen binds one of the configured listeners.
-func listen(l config.Listener, limits *connLimits) (*listener, error) {
+func listen(l config.Listener, backlog int, limits *connLimits) (*listener, error) {
 	bound, err := net.Listen("tcp", l.Address())
 	if err != nil {
 		return nil, &StartError{Path: "listeners: " + l.String(), Problem: bindProblem(err), Cure: "stop what listens there, or choose another address with --listen"}
@@ -75,6 +75,9 @@ func listen(l config.Listener, limits *connLimits) (*listener, error) {
 	fd := int(file.Fd())
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return nil, fmt.Errorf("listener %s: %w", l, err)
+	}
+	if err := unix.Listen(fd, backlog); err != nil { // again, to change the backlog that net.Listen chose
+		return nil, fmt.Errorf("listener %s: backlog %d: %w", l, backlog, err)
 	}
 	return &listener{name: l.Name, fd: fd, file: file, addr: bound.Addr().(*net.TCPAddr).AddrPort(), limits: limits}, nil
 }

@@ -98,7 +98,7 @@ func (n *Node) bind() error {
 	cfg := n.config()
 	limits := &connLimits{max: cfg.ConnectionsMax, perIP: cfg.ConnectionsPerIPMax, overrides: cfg.ConnectionsPerIPOverrides, byIP: make(map[string]int)}
 	for _, l := range cfg.Listeners {
-		ln, err := listen(l, limits)
+		ln, err := listen(l, cfg.ListenBacklog, limits)
 		if err != nil {
 			return err
 		}
@@ -243,14 +243,8 @@ func (n *Node) closeLogs() bool {
 			}
 		})
 	}
-	ok = ok && n.emptyJournals()
-	for _, d := range n.dirs {
-		if err := n.writeCheckpoints(d); err != nil {
-			slog.Error("checkpoint files cannot be written", "directory", d.path, "error", err)
-			ok = false
-		}
-	}
-	return ok
+	return ok && n.emptyJournals() &&
+		n.writeCheckpoints(segment.RecoveryPointCheckpoint, segment.HighWatermarkCheckpoint, segment.LogStartCheckpoint)
 }
 
 // logClose is one log's flush at a clean stop.

@@ -56,17 +56,15 @@ type Config struct {
 	TransactionTimeoutMaxMS     int64 `property:"transaction.max.timeout.ms"`
 
 	// Groups.
-	GroupInitialRebalanceDelayMS  int64 `property:"group.initial.rebalance.delay.ms"`
-	GroupSessionTimeoutMinMS      int64 `property:"group.min.session.timeout.ms"`
-	GroupSessionTimeoutMaxMS      int64 `property:"group.max.session.timeout.ms"`
-	GroupSizeMax                  int   `property:"group.max.size"`
-	OffsetMetadataBytesMax        int   `property:"offset.metadata.max.bytes"`
-	OffsetsRetentionMinutes       int64 `property:"offsets.retention.minutes"`
-	OffsetsRetentionCheckMS       int64 `property:"offsets.retention.check.interval.ms"`
-	OffsetsTopicPartitions        int32 `property:"offsets.topic.num.partitions"`
-	OffsetsTopicReplicationFactor int16 `property:"offsets.topic.replication.factor"`
-	OffsetsTopicSegmentBytes      int64 `property:"offsets.topic.segment.bytes"`
-	OffsetsCommitTimeoutMS        int64 `property:"offsets.commit.timeout.ms"`
+	GroupInitialRebalanceDelayMS int64 `property:"group.initial.rebalance.delay.ms"`
+	GroupSessionTimeoutMinMS     int64 `property:"group.min.session.timeout.ms"`
+	GroupSessionTimeoutMaxMS     int64 `property:"group.max.session.timeout.ms"`
+	GroupSizeMax                 int   `property:"group.max.size"`
+	OffsetMetadataBytesMax       int   `property:"offset.metadata.max.bytes"`
+	OffsetsRetentionMinutes      int64 `property:"offsets.retention.minutes"`
+	OffsetsRetentionCheckMS      int64 `property:"offsets.retention.check.interval.ms"`
+	OffsetsTopicPartitions       int32 `property:"offsets.topic.num.partitions"`
+	OffsetsTopicSegmentBytes     int64 `property:"offsets.topic.segment.bytes"`
 
 	static           map[string]setting // what file, environment and flags set, by property
 	node, cluster    map[string]string  // dynamic values for this node, and for all nodes

@@ -28,10 +28,8 @@ var groupProperties = []Property{
 		"How often expired offsets are looked for."),
 	effective("offsets.topic.num.partitions", Int, "50", atLeast(1), ReadOnly,
 		"Partitions of __consumer_offsets. It cannot be changed once the topic exists."),
-	effective("offsets.topic.replication.factor", Short, "3", atLeast(1), ReadOnly,
-		"Replicas of __consumer_offsets. While there are fewer nodes, as many as there are."),
+	idle(reasonReplication, property("offsets.topic.replication.factor", Short, "3", atLeast(1), ReadOnly)),
 	effective("offsets.topic.segment.bytes", Int, "104857600", atLeast(1), ReadOnly,
 		"Segment size of __consumer_offsets."),
-	effective("offsets.commit.timeout.ms", Int, "5000", atLeast(1), ReadOnly,
-		"How long an offset commit may wait for its records to be acknowledged."),
+	idle(reasonReplication, property("offsets.commit.timeout.ms", Int, "5000", atLeast(1), ReadOnly)),
 }
