@@ -73,7 +73,7 @@ func (f foundOffset) response(partition int32, version int16) kmsg.ListOffsetsRe
 }
 
 func listOffset(b Broker, req *kmsg.ListOffsetsRequest, topic string, q *kmsg.ListOffsetsRequestTopicPartition, again bool) foundOffset {
-	if again {
+	if again || req.IsolationLevel < 0 || req.IsolationLevel > isolationReadCommitted {
 		return noOffset(wire.InvalidRequest)
 	}
 	ts := wire.Timestamp(q.Timestamp)
@@ -96,7 +96,7 @@ func lookUpOffset(p Partition, ts wire.Timestamp, req *kmsg.ListOffsetsRequest) 
 	case latestTimestamp:
 		return foundOffset{wire.None, bound, wire.NoTimestamp, p.LeaderEpoch()}
 	case earliestTimestamp, earliestLocalTimestamp:
-		return foundOffset{wire.None, logStart, wire.NoTimestamp, p.EpochAt(logStart)}
+		return foundOffset{wire.None, logStart, wire.NoTimestamp, earliestEpoch(p, logStart, bound)}
 	case latestTieredTimestamp:
 		return noOffset(wire.None)
 	case maxTimestamp:
@@ -105,6 +105,14 @@ func lookUpOffset(p Partition, ts wire.Timestamp, req *kmsg.ListOffsetsRequest) 
 	}
 	off, at, epoch, found, err := p.OffsetForTime(ts)
 	return foundRecord(off, at, epoch, found && off < bound, err)
+}
+
+// earliestEpoch is the epoch of the first record; while there is none, the epoch that will write it.
+func earliestEpoch(p Partition, logStart, end wire.Offset) wire.LeaderEpoch {
+	if logStart >= end {
+		return p.LeaderEpoch()
+	}
+	return p.EpochAt(logStart)
 }
 
 func foundRecord(off wire.Offset, at wire.Timestamp, epoch wire.LeaderEpoch, found bool, err error) foundOffset {

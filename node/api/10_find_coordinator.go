@@ -22,7 +22,9 @@ func findCoordinator(b Broker, r *Request, req *kmsg.FindCoordinatorRequest) *km
 	resp := kmsg.NewPtrFindCoordinatorResponse()
 	found := lookUpCoordinator(b, r, req.CoordinatorType)
 	if req.Version < findCoordinatorManyFrom {
-		resp.ErrorCode, resp.ErrorMessage = found.ErrorCode, found.ErrorMessage
+		if resp.ErrorCode, resp.ErrorMessage = found.ErrorCode, found.ErrorMessage; found.ErrorCode == 0 {
+			resp.ErrorMessage = kmsg.StringPtr(wire.None.String()) // as Kafka; from version 4 on it says nothing
+		}
 		resp.NodeID, resp.Host, resp.Port = found.NodeID, found.Host, found.Port
 		return resp
 	}

@@ -124,7 +124,8 @@ func (c *topicCreation) check(t *kmsg.CreateTopicsRequestTopic) (configs map[str
 
 func (c *topicCreation) checkName(name string) refusal {
 	m := c.broker.Image()
-	if name == clusterMetadataTopic {
+	// Kafka lets clients make the topics that it would make itself, in whatever form.
+	if name == clusterMetadataTopic || image.IsInternal(name) && m.ByName(name) == nil {
 		return refuse(wire.InvalidRequest, "Creation of internal topic %s is prohibited.", name)
 	}
 	if c.tooMany {

@@ -25,7 +25,7 @@ func initProducerID(b Broker, _ *Request, req *kmsg.InitProducerIDRequest) *kmsg
 }
 
 func checkInitProducerID(b Broker, req *kmsg.InitProducerIDRequest) wire.ErrorCode {
-	hasID, hasEpoch := req.ProducerID >= 0, req.ProducerEpoch >= 0
+	hasID, hasEpoch := req.ProducerID != int64(wire.NoProducerID), req.ProducerEpoch != -1
 	switch {
 	case hasID != hasEpoch:
 		return wire.InvalidRequest

@@ -118,6 +118,9 @@ func elements(list string) []string {
 	return parts
 }
 
+// configKeysMax bounds what a resource keeps: a broker takes keys that it does not know, as in Kafka.
+const configKeysMax = 1000
+
 // check judges what the resource would have with the changes.
 func (a *alteration) check(changes map[string]*string) refusal {
 	next := maps.Clone(a.own)
@@ -130,6 +133,9 @@ func (a *alteration) check(changes map[string]*string) refusal {
 		if value != nil {
 			next[key], set[key] = *value, *value
 		}
+	}
+	if len(next) > configKeysMax {
+		return refuse(wire.PolicyViolation, "A resource can have %d values of its own.", configKeysMax)
 	}
 	if a.isTopic() {
 		if err := a.broker.Config().ValidateTopicConfig(next); err != nil {

@@ -193,7 +193,12 @@ func (p *fakePartition) Offsets() (wire.Offset, wire.Offset, wire.Offset) {
 	return p.logStart, p.highWatermark, p.lastStable
 }
 
-func (p *fakePartition) EpochAt(wire.Offset) wire.LeaderEpoch { return p.epoch }
+func (p *fakePartition) EpochAt(off wire.Offset) wire.LeaderEpoch {
+	if off >= p.highWatermark {
+		return wire.NoLeaderEpoch
+	}
+	return p.epoch
+}
 
 func (p *fakePartition) EndOffsetForEpoch(e wire.LeaderEpoch) (wire.LeaderEpoch, wire.Offset) {
 	if e == p.epoch {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -304,6 +305,21 @@ func TestAlterConfigsOfNodes(t *testing.T) {
 				t.Errorf("%d values are set", n)
 			}
 		})
+	}
+}
+
+// TestAlterConfigsBoundsWhatANodeKeeps: unknown keys are kept, but not without end.
+func TestAlterConfigsBoundsWhatANodeKeeps(t *testing.T) {
+	b := newFakeBroker(t)
+	var many []change
+	for i := range configKeysMax + 1 {
+		many = append(many, change{"k" + strconv.Itoa(i), set, "x"})
+	}
+	if code, _ := alter(t, b, alterRequest(4, "1", many...)); code != wire.PolicyViolation || len(b.image.BrokerConfigs("1")) != 0 {
+		t.Error(code)
+	}
+	if code, message := alter(t, b, alterRequest(4, "1", many[1:]...)); code != wire.None {
+		t.Error(code, message)
 	}
 }
 

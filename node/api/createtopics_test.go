@@ -48,6 +48,7 @@ func TestCreateTopicsAnswers(t *testing.T) {
 		{"existing", topicToCreate("a.c", 1, 1), 36, "Topic 'a.c' already exists."},
 		{"existing, all else wrong", topicToCreate("a.c", 0, 1, "x", "y"), 36, "Topic 'a.c' already exists."},
 		{"metadata topic", topicToCreate("__cluster_metadata", 1, 1), 42, "Creation of internal topic __cluster_metadata is prohibited."},
+		{"groups' topic", topicToCreate("__consumer_offsets", 1, 1), 42, "Creation of internal topic __consumer_offsets is prohibited."},
 		{"no partitions", topicToCreate("v", 0, 1), 37, "Number of partitions was set to an invalid non-positive value."},
 		{"-2 partitions", topicToCreate("v", -2, 1), 37, "Number of partitions was set to an invalid non-positive value."},
 		{"10,001 partitions", topicToCreate("v", 10_001, 1), 44, "Excessively large number of partitions per request."},

@@ -41,6 +41,7 @@ func TestListOffsetsOfTimestamps(t *testing.T) {
 	b := newFakeBroker(t)
 	b.withTopic(t, "v", 2)
 	b.partitions[wire.TopicPartition{Topic: "v"}] = &fakePartition{highWatermark: 4, lastStable: 4, times: []wire.Timestamp{1000, 3000, 2000, 2500}}
+	b.partitions[wire.TopicPartition{Topic: "v", Partition: 1}] = &fakePartition{epoch: 2}
 	for _, c := range []struct {
 		ts   int64
 		want found
@@ -63,6 +64,9 @@ func TestListOffsetsOfTimestamps(t *testing.T) {
 	}
 	if got := listed(t, b, 10, listOffsetsRequest(offsetQuery(1, -3, -1))); got != (found{0, -1, -1, -1}) {
 		t.Errorf("timestamp -3 of an empty log: %+v", got)
+	}
+	if got := listed(t, b, 10, listOffsetsRequest(offsetQuery(1, -2, -1))); got != (found{0, 0, -1, 2}) {
+		t.Errorf("timestamp -2 of an empty log: %+v", got)
 	}
 	if got := listed(t, b, 1, listOffsetsRequest(offsetQuery(0, -1, -1))); got != (found{0, 4, -1, -1}) {
 		t.Errorf("version 1: %+v", got)
@@ -92,6 +96,8 @@ func TestListOffsetsRefuses(t *testing.T) {
 	b.offline[wire.TopicPartition{Topic: "v", Partition: 1}] = true
 	none := listOffsetsRequest(offsetQuery(0, -1, -1))
 	none.Topics[0].Topic = "none"
+	uncertain := listOffsetsRequest(offsetQuery(0, -1, -1))
+	uncertain.IsolationLevel = 2
 	for _, c := range []struct {
 		name string
 		req  *kmsg.ListOffsetsRequest
@@ -103,6 +109,7 @@ func TestListOffsetsRefuses(t *testing.T) {
 		{"epoch -2", listOffsetsRequest(offsetQuery(0, -1, -2)), 74},
 		{"twice", listOffsetsRequest(offsetQuery(0, -1, -1), offsetQuery(0, -2, -1)), 42},
 		{"twice, bad timestamp", listOffsetsRequest(offsetQuery(0, -9, -1), offsetQuery(0, -9, -1)), 42},
+		{"isolation level 2", uncertain, 42},
 		{"unknown partition", listOffsetsRequest(offsetQuery(9, -1, -1)), 3},
 		{"unknown topic", none, 3},
 		{"offline", listOffsetsRequest(offsetQuery(1, -1, -1)), 56},
@@ -176,6 +183,8 @@ func TestInitProducerID(t *testing.T) {
 		{"epoch without id", nil, 0, -1, 3, 42},
 		{"empty transactional id", id(""), 1000, -1, -1, 42},
 		{"empty transactional id, no timeout", id(""), 0, -1, -1, 42},
+		{"ids below 0", nil, 0, -2, -2, 0},
+		{"id below 0 without epoch", nil, 0, -2, -1, 42},
 		{"no timeout", id("t"), 0, -1, -1, 50},
 		{"timeout beyond the node's", id("t"), 900_001, -1, -1, 50},
 		{"transactional", id("t"), 900_000, -1, -1, 35}, // not built yet

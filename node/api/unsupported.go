@@ -14,7 +14,7 @@ func Unsupported(h wire.RequestHeader, body []byte) (respBody []byte, ok bool) {
 		return unsupportedProduce(h.Version, body)
 	}
 	req := kmsg.RequestForKey(int16(h.Key))
-	if req == nil || h.Version < 0 || int16(h.Version) > req.MaxVersion() {
+	if req == nil || len(body) > unsupportedBytesMax || h.Version < 0 || int16(h.Version) > req.MaxVersion() {
 		return nil, false
 	}
 	req, err := decode(h, body)
@@ -29,7 +29,17 @@ func Unsupported(h wire.RequestHeader, body []byte) (respBody []byte, ok bool) {
 	return resp.AppendTo(nil), true
 }
 
+// The answers are made on a loop, so what is read for them is bounded: kmsg's form of 64 KiB takes up to 2 MiB, and a
+// Produce of 1 MiB, as large as old clients send by default, is only looked over.
+const (
+	unsupportedBytesMax        = 64 << 10
+	unsupportedProduceBytesMax = 1<<20 + 64<<10
+)
+
 func unsupportedProduce(v wire.APIVersion, body []byte) ([]byte, bool) {
+	if len(body) > unsupportedProduceBytesMax {
+		return nil, false
+	}
 	var req wire.ProduceRequest
 	if r, _ := wire.LookupAPI(wire.KeyProduce); !r.Contains(v) || req.Read(body, v) != nil {
 		return nil, false

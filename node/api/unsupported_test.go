@@ -92,6 +92,7 @@ func TestUnsupportedVersionsThatCannotBeTold(t *testing.T) {
 		{"a torn Produce", wire.KeyProduce, 0, oldProduce(-1)[:20]},
 		{"a Fetch", wire.KeyFetch, 19, nil},
 		{"a torn request", wire.KeyCreateTopics, 0, []byte{0, 0}},
+		{"a long request", wire.KeyCreateTopics, 0, make([]byte, 64<<10+1)},
 		{"an unknown key", 999, 0, nil},
 		{"a key of other nodes", 7, 0, nil},
 	} {
