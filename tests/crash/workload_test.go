@@ -44,6 +44,7 @@ func startWorkload(t *testing.T, node *harness.Node) *workload {
 	t.Cleanup(stop)
 	for producer := range uint32(producers) {
 		client := w.client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(500),
+			kgo.ProducerBatchCompression(kgo.NoCompression()), // segments must fill
 			kgo.ProducerBatchMaxBytes(100_000), kgo.RecordDeliveryTimeout(2*time.Minute))
 		w.running.Go(func() { w.produce(ctx, client, producer) })
 	}
