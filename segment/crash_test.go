@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,7 @@ import (
 type crashRun struct {
 	cfg      segment.Config
 	syncRoll bool // rolls sync, and the caller's syncs of the .log alone raise the recovery point
+	logSyncs bool // rolls don't sync, and syncs of .log files and names raise the recovery point, with a flush now and then
 	created  bool
 	promised wire.Offset // synced: must be there after a crash
 	start    wire.Offset // the log may begin here at most
@@ -64,7 +66,11 @@ func (c *crashRun) step(h *harness, i int) error {
 		return errors.Join(err, verdictError(v))
 	}
 	switch {
-	case i%7 == 6 && !c.syncRoll:
+	case c.logSyncs && i%13 != 12:
+		if i%3 == 2 {
+			return c.logSync(h)
+		}
+	case !c.syncRoll && (i%7 == 6 || c.logSyncs):
 		if err := h.flush(); err != nil {
 			return err
 		}
@@ -78,6 +84,28 @@ func (c *crashRun) step(h *harness, i int) error {
 	case i%20 == 19:
 		return c.retain(h)
 	}
+	return nil
+}
+
+// logSync syncs the .log files from the recovery point on, and their names.
+func (c *crashRun) logSync(h *harness) error {
+	for _, s := range h.log.Segments() {
+		if s.NextOffset() < h.log.RecoveryPoint() {
+			continue
+		}
+		f, err := h.fs.OpenFile(s.LogName(), segment.ReadWrite, 0)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	if err := h.fs.SyncDir(h.dir); err != nil {
+		return err
+	}
+	c.promised = h.log.LogEndOffset()
+	h.log.Synced(c.promised)
 	return nil
 }
 
@@ -153,6 +181,31 @@ func (c *crashRun) compare(t *testing.T, h *harness, cut int) {
 	if off != h.log.LogEndOffset() {
 		t.Fatalf("cut at %d: records to %d, log to %d", cut, off, h.log.LogEndOffset())
 	}
+	c.compareTimes(t, h, cut)
+}
+
+// compareTimes: a lookup by time finds the first record that is late enough, so the time indexes are right.
+func (c *crashRun) compareTimes(t *testing.T, h *harness, cut int) {
+	t.Helper()
+	for target := wire.Timestamp(1000); target <= 1004; target++ {
+		want := h.log.LogStartOffset()
+		for want < h.log.LogEndOffset() && timestampOf(c.records[want]) < target {
+			want++
+		}
+		got, _, _, found, err := h.log.PlanTimeLookup(target, h.log.LogEndOffset()).Run(h.open)
+		if err != nil || found != (want < h.log.LogEndOffset()) || found && got != want {
+			t.Fatalf("cut at %d: timestamp %d at offset %d (%t), want %d; %v", cut, target, got, found, want, err)
+		}
+	}
+}
+
+func timestampOf(record string) wire.Timestamp {
+	_, rest, _ := strings.Cut(record, "@")
+	n, err := strconv.ParseInt(strings.TrimRight(rest[:4], "="), 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return wire.Timestamp(n)
 }
 
 // goOn appends one more batch. The idempotent producer's last batch, if it is there, is known.
@@ -180,8 +233,9 @@ func TestCrashEverywhere(t *testing.T) {
 		outcomes = 1
 	}
 	for name, c := range map[string]*crashRun{
-		"flush":  {cfg: cfg},
-		"synced": {cfg: cfg, syncRoll: true},
+		"flush":        {cfg: cfg},
+		"synced rolls": {cfg: cfg, syncRoll: true},
+		"log syncs":    {cfg: cfg, logSyncs: true},
 	} {
 		t.Run(name, func(t *testing.T) { segmenttest.CutEverywhere(t, outcomes, c.run, c.check) })
 	}

@@ -25,7 +25,6 @@ type segmentFlush struct {
 	index   indexWrite
 	time    indexWrite
 	closing bool // with the last entry of the time index
-	sealed  bool // when the flush was planned
 }
 
 // UpTo is the recovery point once the plan has run.
@@ -56,16 +55,12 @@ func (l *Log) planFlush(closing bool) FlushPlan {
 	}
 	active := l.ActiveSegment()
 	p.syncDir = len(l.segments) > 1 && l.recoveryPoint <= active.baseOffset
-	first := l.segmentAt(l.recoveryPoint)
-	for first > 0 && l.segments[first-1].unsynced {
-		first--
-	}
-	for _, s := range l.segments[first:] {
-		if s.nextOffset <= l.recoveryPoint && !s.unsynced && !(closing && s == active) {
+	for _, s := range l.segments[l.segmentAt(l.recoveryPoint):] {
+		if s.nextOffset <= l.recoveryPoint && !(closing && s == active) {
 			continue
 		}
 		p.segments = append(p.segments, segmentFlush{
-			segment: s, index: s.planIndex(), time: s.planTimeIndex(closing), closing: closing && s == active, sealed: s != active,
+			segment: s, index: s.planIndex(), time: s.planTimeIndex(closing), closing: closing && s == active,
 		})
 	}
 	return p
@@ -101,10 +96,7 @@ func (f *segmentFlush) run(fsys FS) error {
 	if err := syncNamed(fsys, f.segment.LogName()); err != nil {
 		return err
 	}
-	if err := f.index.run(fsys, true); err != nil {
-		return err
-	}
-	return f.time.run(fsys, true)
+	return writeIndexes(fsys, f.time, f.index)
 }
 
 // Flushed says that the plan has run: the recovery point advances.
@@ -125,7 +117,6 @@ func (l *Log) Flushed(p FlushPlan) {
 // not counted, since the next write replaces it.
 func (f *segmentFlush) done() {
 	s := f.segment
-	s.unsynced = s.unsynced && !f.sealed
 	x := &s.index
 	x.flushed = max(x.flushed, min(int32(x.Count()), int32((f.index.at+int64(len(f.index.data)))/offsetEntrySize)))
 	if f.closing {
@@ -138,9 +129,8 @@ func (f *segmentFlush) done() {
 	}
 }
 
-// Synced raises the recovery point after the caller has synced by itself: the .log files up to off, and for each roll since the
-// last flush what RollPlan.Run does with sync. The active segment's indexes are no part of it: recovery makes those entries again
-// that a file lacks.
+// Synced raises the recovery point after the caller has synced .log files up to off, and their names, by itself. Indexes are no
+// part of that: those of sealed segments are durable since the roll, and recovery makes entries of the active one's again.
 func (l *Log) Synced(off wire.Offset) {
 	l.recoveryPoint = max(l.recoveryPoint, min(off, l.LogEndOffset()))
 }

@@ -78,7 +78,7 @@ func (x indexPlan) rebuild(fsys FS, dir string, base wire.Offset) ([]byte, error
 		s.size = at
 		s.place(b, wire.Position(b.Length()), int(x.interval))
 	}
-	return s.index.entries, s.planIndex().run(fsys, true)
+	return s.index.entries, s.planIndex().run(fsys)
 }
 
 // IndexLoaded puts a loaded index in place; ReleaseMemory or ReleaseIndex takes it away again. It is ignored if the segment is

@@ -19,8 +19,8 @@ type indexWrite struct {
 	data []byte
 }
 
-// run writes it, and syncs the file if asked to.
-func (w indexWrite) run(fsys FS, sync bool) (err error) {
+// run writes and syncs it.
+func (w indexWrite) run(fsys FS) (err error) {
 	f, err := fsys.OpenFile(w.name, ReadWrite|Create, filePerm)
 	if err != nil {
 		return fmt.Errorf("segment: open index %s: %w", w.name, err)
@@ -34,7 +34,16 @@ func (w indexWrite) run(fsys FS, sync bool) (err error) {
 	if err := f.Truncate(w.at + int64(len(w.data))); err != nil {
 		return fmt.Errorf("segment: cut %s to %d bytes: %w", w.name, w.at+int64(len(w.data)), err)
 	}
-	return syncFile(f, w.name, sync)
+	return syncFile(f, w.name, true)
+}
+
+// writeIndexes writes a segment's indexes, durably and in this order. Recovery resumes at the last entry of the .index and takes
+// the greatest timestamp up to there from the .timeindex, so an entry of the former implies those of the latter.
+func writeIndexes(fsys FS, times, offsets indexWrite) error {
+	if err := times.run(fsys); err != nil {
+		return err
+	}
+	return offsets.run(fsys)
 }
 
 func syncFile(f File, name string, sync bool) error {

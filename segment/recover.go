@@ -144,9 +144,7 @@ func (o *opener) openSegment(s *Segment, last bool) (torn bool, err error) {
 	}
 	defer f.Close()
 	s.size = size
-	sealed := !last && (o.opt.Clean || s.nextOffset <= o.opt.RecoveryPoint)
-	if sealed {
-		s.unsynced = !o.opt.Clean && s.nextOffset == o.opt.RecoveryPoint // sealed after the last flush, perhaps
+	if !last && (o.opt.Clean || s.nextOffset <= o.opt.RecoveryPoint) {
 		if o.takeIndexes(s, f) {
 			return false, nil
 		}

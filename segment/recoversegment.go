@@ -204,7 +204,7 @@ func (o *opener) cutTxnIndex(s *Segment) error {
 	if n == len(data) {
 		return nil
 	}
-	return indexWrite{name: fileName(s.dir, s.baseOffset, txnIndexSuffix), at: int64(n)}.run(o.fs, true)
+	return indexWrite{name: fileName(s.dir, s.baseOffset, txnIndexSuffix), at: int64(n)}.run(o.fs)
 }
 
 // readIndexes reads what a crash left of the indexes and keeps the sound entries below the recovery point; all above it is
@@ -338,10 +338,8 @@ func (o *opener) readFirst(s *Segment, f io.ReaderAt) error {
 // writeIndexes brings the index files up to date; a sealed segment's are closed.
 func (o *opener) writeIndexes(s *Segment, sealed bool) error {
 	index, times := s.planIndex(), s.planTimeIndex(sealed)
-	for _, w := range []indexWrite{index, times} {
-		if err := w.run(o.fs, true); err != nil {
-			return err
-		}
+	if err := writeIndexes(o.fs, times, index); err != nil {
+		return err
 	}
 	s.index.flushed = int32(s.index.Count())
 	s.timeIndex.flushed = int32((times.at + int64(len(times.data))) / timeEntrySize)

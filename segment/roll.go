@@ -61,7 +61,6 @@ type RollPlan struct {
 	index    indexWrite
 	time     indexWrite
 	snapshot []byte // nil if there is one at this offset
-	synced   bool
 }
 
 // Sealed is the segment that the roll seals.
@@ -89,14 +88,12 @@ func (l *Log) PlanRollAt(base wire.Offset) RollPlan {
 	return p
 }
 
-// Run writes the plan's files, makes them durable if sync is set, and gives the new .log, opened to write; the caller closes it.
+// Run writes the plan's files and gives the new .log, opened to write; the caller closes it. The sealed segment's indexes are
+// always durable then, its .log, the snapshot and the new names if sync is set; otherwise PlanFlush or the caller sees to those.
 // After an error the plan may be run again, or given up with RollAbandoned.
 func (p *RollPlan) Run(fsys FS, sync bool) (File, error) {
-	p.synced = sync
-	for _, w := range []indexWrite{p.index, p.time} {
-		if err := w.run(fsys, sync); err != nil {
-			return nil, err
-		}
+	if err := writeIndexes(fsys, p.time, p.index); err != nil {
+		return nil, err
 	}
 	if sync {
 		if err := syncNamed(fsys, p.sealed.LogName()); err != nil {
@@ -142,7 +139,7 @@ func (l *Log) Rolled(p RollPlan) {
 	s.index.flushed = int32(s.index.Count())
 	s.timeIndex.flushed = int32((p.time.at + int64(len(p.time.data))) / timeEntrySize)
 	s.timeIndex.tail, s.timeIndex.last = nil, s.max
-	s.nextOffset, s.unsynced = p.next.baseOffset, !p.synced
+	s.nextOffset = p.next.baseOffset
 	if p.snapshot != nil {
 		l.snapshot = p.next.baseOffset
 	}

@@ -14,7 +14,6 @@ type Segment struct {
 	max            TimeEntry      // greatest timestamp and its batch's last offset
 	index          OffsetIndex
 	timeIndex      TimeIndex
-	unsynced       bool // sealed by a roll without sync, and not flushed since: its index files may not be durable
 }
 
 func newSegment(dir string, base wire.Offset) *Segment {
