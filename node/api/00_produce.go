@@ -16,7 +16,8 @@ const produceZstdMin wire.APIVersion = 7
 // ReadProducedBatch checks what a Produce of version v brings for one partition, as Apache Kafka's ProduceRequest,
 // UnifiedLog and LogValidator do, as far as the partition's state is not needed: exactly one batch of magic 2, no longer
 // than maxMessageBytes as it was sent, whole, plausible, dense, and with a key in every record if the topic is compacted.
-// The batch is a view of records. message explains the code.
+// The batch is a view of records; a header that does not tell the records' own times is put right in place. message
+// explains the code.
 func ReadProducedBatch(records []byte, v wire.APIVersion, maxMessageBytes int, compact bool) (batch wire.RecordBatch, code wire.ErrorCode, message string) {
 	if len(records) == 0 {
 		return nil, wire.InvalidRecord, "no record batch"
@@ -41,18 +42,40 @@ func checkProducedBatch(b wire.RecordBatch, v wire.APIVersion, compact bool) (wi
 		return wire.UnsupportedCompressionType, "zstd needs Produce 7 or newer"
 	case b.IsTransactional():
 		return wire.InvalidTxnState, transactionsNotServed
-	case compact:
-		return checkKeys(b)
+	case compact || !tellsTimes(b):
+		return checkRecords(b, compact)
 	}
 	return wire.None, ""
 }
 
-// checkKeys reads every record: compaction needs their keys.
-func checkKeys(b wire.RecordBatch) (wire.ErrorCode, string) {
+// tellsTimes reports whether the header has the records' greatest timestamp. Old Sarama leaves it out where it compresses,
+// and a batch that is marked LogAppendTime, which is the node's to decide, has another time there.
+func tellsTimes(b wire.RecordBatch) bool {
+	unset := b.MaxTimestamp() == wire.NoTimestamp && b.BaseTimestamp() != wire.NoTimestamp
+	return !unset && b.TimestampType() == wire.CreateTime
+}
+
+// checkRecords reads every record: compaction needs their keys, and lookups by time the greatest timestamp.
+func checkRecords(b wire.RecordBatch, needKeys bool) (wire.ErrorCode, string) {
 	dec := wire.AcquireDecompressor()
 	defer dec.Release()
-	err := b.CheckRecords(dec, true)
+	err := b.CheckRecords(dec, needKeys)
+	if err == nil && !tellsTimes(b) {
+		err = tellTimes(b, dec)
+	}
 	return wire.ProduceErrorCode(err), batchProblem(err)
+}
+
+// tellTimes puts the records' own times into the header.
+func tellTimes(b wire.RecordBatch, dec *wire.Decompressor) error {
+	if b.TimestampType() != wire.CreateTime {
+		b.SetCreateTime(b.MaxTimestamp())
+	}
+	greatest, _, err := b.FindMaxTimestamp(dec)
+	if err == nil {
+		b.SetMaxTimestamp(greatest)
+	}
+	return err
 }
 
 // batchProblem says what is wrong with a batch without the node's own words around it.

@@ -81,6 +81,24 @@ func TestReadProducedBatchLimitsTheCompressedSize(t *testing.T) {
 	}
 }
 
+// TestReadProducedBatchTellsTimes: a greatest timestamp that is unset (redpanda-data/redpanda#25769), or is an append time
+// that the producer made up.
+func TestReadProducedBatchTellsTimes(t *testing.T) {
+	for _, codec := range []wire.Compression{wire.CompressionNone, wire.CompressionGzip} {
+		records := []wire.Record{{Value: []byte("a")}, {Value: []byte("b"), TimestampDelta: 7}, {Value: []byte("c"), TimestampDelta: 5}}
+		unset := wire.RecordBatch(wire.AppendRecordBatch(nil, wire.BatchHeader{Codec: codec, BaseTimestamp: 1000}, records))
+		appended := wire.RecordBatch(bytes.Clone(unset))
+		unset.SetMaxTimestamp(wire.NoTimestamp)
+		appended.SetAppendTime(99_999)
+		for _, sent := range []wire.RecordBatch{unset, appended} {
+			b, code, message := ReadProducedBatch(sent, 9, 1<<20, false)
+			if code != wire.None || b.MaxTimestamp() != 1007 || b.TimestampType() != wire.CreateTime || b.Check() != nil {
+				t.Errorf("%s: %s %q", codec, code, message)
+			}
+		}
+	}
+}
+
 // TestReadProducedBatchIsFree: the hot path allocates nothing.
 func TestReadProducedBatchIsFree(t *testing.T) {
 	records := batchOf(wire.BatchHeader{}, []byte("k"))
