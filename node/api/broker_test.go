@@ -3,7 +3,6 @@ package api
 import (
 	"fmt"
 	"strconv"
-	"sync"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -17,7 +16,6 @@ import (
 // fakeBroker keeps its metadata in an Image and its groups in a real Coordinator whose records are durable at once. Its
 // partitions are what a test says they are.
 type fakeBroker struct {
-	mu         sync.Mutex
 	cfg        *config.Config
 	image      *image.Image
 	partitions map[wire.TopicPartition]*fakePartition
