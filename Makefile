@@ -1,14 +1,73 @@
-.PHONY: help build run test
+# Everything that a developer or the CI runs. Each target installs what it needs; nothing here touches a node that runs already.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+GO ?= go
+# whole-process tests start servers: they run apart from the rooms' own, and never from Go's cache of results, which
+# knows nothing of the binary that they start
+ROOMS = $(shell $(GO) list ./... | grep -v /tests)
+WHOLE = ./tests/...
+BIN := $(CURDIR)/bin
+# a fuzz target's time, and the endings of a soak run
+FUZZTIME ?= 20s
+KILLS ?= 200
+CUTS ?= 30
+
+.PHONY: help build run test unit test-race test-invariants test-engines test-clients cluster-free fuzz soak compat bench lint generate
 
 help: ## what can be made
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
 
 build: ## the static binary, bin/ringmill
-	CGO_ENABLED=0 go build -o bin/ringmill ./tools/ringmill
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/ringmill ./tools/ringmill
 
 run: build ## a node on 127.0.0.1:9092 with its data in ./data
-	bin/ringmill serve
+	$(BIN)/ringmill serve
 
-test: ## every test
-	go vet ./...
-	go test ./...
+test: lint unit test-race test-invariants test-clients test-engines ## every test: both engines, real clients, kill -9 and power cuts
+
+lint: ## vet, staticcheck, gofmt, import arrows, forbidden words
+	$(GO) vet ./...
+	$(GO) test ./tools/lint/...
+
+unit: ## each room's own tests
+	$(GO) test $(ROOMS)
+
+test-race: ## the rooms with threads under the race detector
+	$(GO) test -race ./node/... ./iouring/... ./control/...
+
+test-invariants: ## the costly checks: poisoned buffers, shuffled orders
+	$(GO) test -tags invariants ./wire/... ./segment/... ./replicate/... ./control/... ./node/...
+
+test-clients: build ## real clients, agents and endings against a node on the engine that the machine offers
+	RINGMILL_TEST_BINARY=$(BIN)/ringmill $(GO) test -count 1 -p 1 -timeout 15m $(WHOLE)
+
+# the binary carries the invariants here, so that the other engine's run pays for both
+test-engines: ## the wire's answers and kill -9 on the epoll engine, with invariants on
+	CGO_ENABLED=0 $(GO) build -tags invariants -o $(BIN)/ringmill-invariants ./tools/ringmill
+	RINGMILL_TEST_BINARY=$(BIN)/ringmill-invariants RINGMILL_TEST_ENGINE=epoll RINGMILL_TEST_KILLS=3 RINGMILL_TEST_CUTS=2 \
+	  $(GO) test -count 1 -p 1 -timeout 15m ./tests/protocol ./tests/crash
+
+cluster-free: build ## what needs Go and nothing else: no packages, no root, no other server
+	$(GO) test $(ROOMS)
+	RINGMILL_TEST_BINARY=$(BIN)/ringmill RINGMILL_TEST_CUTS=0 $(GO) test -count 1 -p 1 ./tests/protocol ./tests/crash
+
+fuzz: ## every fuzz target for FUZZTIME (20s)
+	for pkg in $(ROOMS); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "== $$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+soak: build ## KILLS (200) kill -9 and CUTS (30) power cuts under load
+	RINGMILL_TEST_BINARY=$(BIN)/ringmill RINGMILL_TEST_KILLS=$(KILLS) RINGMILL_TEST_CUTS=$(CUTS) RINGMILL_TEST_KEEP=$${TMPDIR:-/tmp} \
+	  $(GO) test -v -count 1 -timeout 3h ./tests/crash
+
+compat: ## public test suites on Apache Kafka and on ringmill, side by side; SUITES="kcat java-tools" picks
+	tests/compat/run.sh $(SUITES)
+
+bench: ## the rooms' micro benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem $(ROOMS)
+
+generate: ## what is written by programs: the configuration reference and the tables of the wire
+	$(GO) generate ./...
