@@ -18,6 +18,7 @@ import (
 // Node is one running node: its loops, its log directories, its topics and its coordinators.
 type Node struct {
 	started time.Time
+	seams   seams
 	// cfg is what the node runs with; a dynamic change replaces it.
 	cfg     atomic.Pointer[config.Config]
 	log     *throttledLog

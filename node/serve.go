@@ -17,7 +17,6 @@ import (
 	"github.com/ringmill/ringmill/iouring"
 	"github.com/ringmill/ringmill/node/config"
 	"github.com/ringmill/ringmill/segment"
-	"github.com/ringmill/ringmill/segment/osfs"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -25,8 +24,8 @@ import (
 // listens is written to out. A *StartError, or a *config.Error, is a start that changed nothing; any other error is a
 // node that stopped serving.
 func Serve(ctx context.Context, cfg *config.Config, notices []config.Notice, out io.Writer) error {
-	n, err := start(cfg)
-	if err != nil {
+	n := newNode(cfg)
+	if err := n.start(); err != nil {
 		return err
 	}
 	n.report(out, notices)
@@ -37,26 +36,25 @@ func Serve(ctx context.Context, cfg *config.Config, notices []config.Notice, out
 	return n.stop()
 }
 
-// start brings a node up to where it serves.
-func start(cfg *config.Config) (*Node, error) {
-	n := newNode(cfg)
+// start brings the node up to where it serves.
+func (n *Node) start() error {
 	if err := n.open(); err != nil {
 		n.abandon()
-		return nil, err
+		return err
 	}
 	go n.groups.run()
 	n.groups.start()
 	n.startHousekeeping()
 	n.loops[0].on((*Loop).startAccepting)
 	n.ready.Store(true)
-	return n, nil
+	return nil
 }
 
 // open does what can fail. Sockets are bound first: a port in use is found before anything is written.
 func (n *Node) open() error {
 	for _, step := range []func() error{
 		n.bind,
-		func() error { return n.openStorage(osfs.FS{}) },
+		func() error { return n.openStorage(n.seams.fs) },
 		func() error { return n.applyDynamicConfig(n.store.Image()) },
 		n.loadTopics,
 		n.removeCleanMarks,
@@ -71,7 +69,7 @@ func (n *Node) open() error {
 
 func newNode(cfg *config.Config) *Node {
 	n := &Node{
-		started: time.Now(), log: newThrottledLog(slog.Default()), metrics: newNodeMetrics(), topics: newCatalog(),
+		started: time.Now(), seams: defaultSeams(), log: newThrottledLog(slog.Default()), metrics: newNodeMetrics(), topics: newCatalog(),
 		probes: make(map[int]iouring.Probe), failed: make(chan struct{}), quit: make(chan struct{}),
 	}
 	n.cfg.Store(cfg)
@@ -192,7 +190,7 @@ const drainTimeout = 5 * time.Second
 
 // drain closes each connection when its requests are answered; long polls are answered at once.
 func (n *Node) drain() {
-	deadline := time.Now().Add(drainTimeout)
+	deadline := time.Now().Add(n.seams.drainTimeout)
 	for _, ln := range n.listeners {
 		n.loops[0].on(func(l *Loop) { l.engine.CancelFD(ln.fd) })
 	}
