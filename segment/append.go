@@ -43,6 +43,18 @@ func (l *Log) CheckTimestamp(b wire.RecordBatch, now wire.Timestamp) wire.ErrorC
 	return wire.None
 }
 
+// CheckSize says whether b is within max.message.bytes and segment.bytes: wire.None, wire.MessageTooLarge or
+// wire.RecordListTooLarge. The size is that of the batch as it was sent, compressed or not.
+func (l *Log) CheckSize(b wire.RecordBatch) wire.ErrorCode {
+	switch {
+	case len(b) > l.config.MaxMessageBytes:
+		return wire.MessageTooLarge
+	case int64(len(b)) > l.config.SegmentBytes:
+		return wire.RecordListTooLarge
+	}
+	return wire.None
+}
+
 // Append takes a batch of a client as the next of the log: it sets the base offset, the leader epoch and, with LogAppendTime,
 // the time in b's bytes, and updates indexes, timestamps, producers and epochs. The caller has checked the batch (its CRC, its
 // producer with CheckProducer) and has rolled if NeedsRoll said so. Steady state allocates nothing.
