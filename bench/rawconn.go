@@ -1,0 +1,102 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// RawConn is one plain connection to a node: frames out, frames in, in order. It is one goroutine's.
+type RawConn struct {
+	socket      net.Conn
+	in          *bufio.Reader
+	body        []byte // of the last answer; reused
+	correlation int32  // of the last request
+	awaited     int32  // of the next answer
+	format      *kmsg.RequestFormatter
+}
+
+// answerBytesMax bounds an answer; fetches ask for far less.
+const answerBytesMax = 256 << 20
+
+// DialRaw connects. ctx ends the connection too, so that no read outlives it.
+func DialRaw(ctx context.Context, address string) (*RawConn, error) {
+	socket, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	context.AfterFunc(ctx, func() { socket.Close() })
+	return &RawConn{
+		socket: socket, in: bufio.NewReaderSize(socket, 64<<10),
+		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID("ringmill-bench")),
+	}, nil
+}
+
+// Close ends the connection.
+func (c *RawConn) Close() error { return c.socket.Close() }
+
+// Do sends req, of the version it is set to, and reads its answer. Nothing else may be under way.
+func (c *RawConn) Do(req kmsg.Request) (kmsg.Response, error) {
+	if err := c.send(c.format.AppendRequest(nil, req, 0)); err != nil {
+		return nil, err
+	}
+	answer := req.ResponseKind()
+	return answer, c.receive(answer)
+}
+
+// correlationAt is where a frame has its correlation id: after length, key and version.
+const correlationAt = 8
+
+// send patches a frame with the next correlation id and writes it.
+func (c *RawConn) send(frame []byte) error {
+	c.correlation++
+	binary.BigEndian.PutUint32(frame[correlationAt:], uint32(c.correlation))
+	if _, err := c.socket.Write(frame); err != nil {
+		return fmt.Errorf("bench: send: %w", err)
+	}
+	return nil
+}
+
+// receive reads the next answer into the message that awaits it. What it holds is valid until the next receive.
+func (c *RawConn) receive(answer kmsg.Response) error {
+	var head [8]byte
+	if _, err := io.ReadFull(c.in, head[:]); err != nil {
+		return fmt.Errorf("bench: receive: %w", err)
+	}
+	size := int(int32(binary.BigEndian.Uint32(head[:]))) - 4
+	c.awaited++
+	if got := int32(binary.BigEndian.Uint32(head[4:])); got != c.awaited {
+		return fmt.Errorf("bench: answer to request %d came in place of %d", got, c.awaited)
+	}
+	if size < 0 || size > answerBytesMax {
+		return fmt.Errorf("bench: an answer of %d bytes", size)
+	}
+	if cap(c.body) < size {
+		c.body = make([]byte, size)
+	}
+	c.body = c.body[:size]
+	if _, err := io.ReadFull(c.in, c.body); err != nil {
+		return fmt.Errorf("bench: receive: %w", err)
+	}
+	return c.decode(answer)
+}
+
+func (c *RawConn) decode(answer kmsg.Response) error {
+	body := c.body
+	if answer.IsFlexible() && answer.Key() != int16(kmsg.ApiVersions) {
+		if len(body) == 0 || body[0] != 0 {
+			return fmt.Errorf("bench: answer of key %d: tagged fields in its header", answer.Key())
+		}
+		body = body[1:]
+	}
+	if err := answer.ReadFrom(body); err != nil {
+		return fmt.Errorf("bench: answer of key %d version %d: %w", answer.Key(), answer.GetVersion(), err)
+	}
+	return nil
+}
