@@ -76,11 +76,11 @@ func (n *Node) CreateTopic(name string, partitions int32, configs map[string]str
 }
 
 // DeleteTopic forgets a topic durably.
-func (n *Node) DeleteTopic(name string) wire.ErrorCode {
+func (n *Node) DeleteTopic(name string, id wire.TopicID) wire.ErrorCode {
 	n.metaMu.Lock()
 	defer n.metaMu.Unlock()
 	t := n.topics.named([]byte(name))
-	if t == nil {
+	if t == nil || !id.IsZero() && id != t.id {
 		return wire.UnknownTopicOrPartition
 	}
 	if err := n.deleteTopic(t); err != nil {

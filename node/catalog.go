@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/node/config"
 	"github.com/ringmill/ringmill/wire"
 )
@@ -20,6 +21,8 @@ type topic struct {
 	// overrides are the topic's own properties, config what results with the node's.
 	overrides map[string]string
 	config    config.TopicConfig
+	// rules are for what is produced to it.
+	rules api.BatchRules
 	parts     []*partition
 }
 

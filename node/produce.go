@@ -138,10 +138,8 @@ func checkProduce(item *produceItem, acks int16, v wire.APIVersion, t *topic, re
 		return wire.InvalidRequiredAcks, ""
 	case t.internal:
 		return wire.InvalidTopicException, "internal topics are the node's own"
-	case acks == replicate.AcksAll && t.config.MinInSyncReplicas > 1:
-		return wire.NotEnoughReplicas, ""
 	}
-	batch, code, message := api.ReadProducedBatch(records, v, t.config.MaxMessageBytes, t.config.Compact())
+	batch, code, message := api.ReadProducedBatch(records, v, t.rules)
 	item.batch = batch
 	return code, message
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
@@ -20,6 +21,7 @@ func (n *Node) newTopic(t *image.Topic) (*topic, error) {
 	return &topic{
 		name: t.Name, nameBytes: []byte(t.Name), id: t.ID, internal: t.Internal, overrides: t.Configs,
 		config: cfg, parts: make([]*partition, t.Partitions),
+		rules: api.BatchRules{BytesMax: cfg.MaxMessageBytes, Keys: cfg.Compact(), Strict: n.config().Validation == "strict"},
 	}, nil
 }
 

@@ -13,37 +13,44 @@ var produceRow = row{key: wire.KeyProduce, min: 3, max: 13}
 // produceZstdMin is the first version that may carry zstd (KIP-110).
 const produceZstdMin wire.APIVersion = 7
 
+// BatchRules are a topic's rules for what is produced to it.
+type BatchRules struct {
+	BytesMax int  // max.message.bytes
+	Keys     bool // every record needs a key: the topic is compacted
+	Strict   bool // every record is read (ringmill.validation=strict)
+}
+
 // ReadProducedBatch checks what a Produce of version v brings for one partition, as Apache Kafka's ProduceRequest,
 // UnifiedLog and LogValidator do, as far as the partition's state is not needed: exactly one batch of magic 2, no longer
-// than maxMessageBytes as it was sent, whole, plausible, dense, and with a key in every record if the topic is compacted.
+// than the rules allow as it was sent, whole, plausible, dense, and with keys where they are needed.
 // The batch is a view of records; a header that does not tell the records' own times is put right in place. message
 // explains the code.
-func ReadProducedBatch(records []byte, v wire.APIVersion, maxMessageBytes int, compact bool) (batch wire.RecordBatch, code wire.ErrorCode, message string) {
+func ReadProducedBatch(records []byte, v wire.APIVersion, rules BatchRules) (batch wire.RecordBatch, code wire.ErrorCode, message string) {
 	if len(records) == 0 {
 		return nil, wire.InvalidRecord, "no record batch"
 	}
 	// The size goes first: a checksum over what is refused anyway is wasted time.
-	if b, _, err := wire.ReadRecordBatch(records); err == nil && b.Length() > maxMessageBytes {
+	if b, _, err := wire.ReadRecordBatch(records); err == nil && b.Length() > rules.BytesMax {
 		return nil, wire.MessageTooLarge, ""
 	}
 	batch, err := wire.ReadProduced(records)
 	if err != nil {
 		return nil, wire.ProduceErrorCode(err), batchProblem(err)
 	}
-	if code, message = checkProducedBatch(batch, v, compact); code != wire.None {
+	if code, message = checkProducedBatch(batch, v, rules); code != wire.None {
 		return nil, code, message
 	}
 	return batch, wire.None, ""
 }
 
-func checkProducedBatch(b wire.RecordBatch, v wire.APIVersion, compact bool) (wire.ErrorCode, string) {
+func checkProducedBatch(b wire.RecordBatch, v wire.APIVersion, rules BatchRules) (wire.ErrorCode, string) {
 	switch {
 	case b.Codec() == wire.CompressionZstd && v < produceZstdMin:
 		return wire.UnsupportedCompressionType, "zstd needs Produce 7 or newer"
 	case b.IsTransactional():
 		return wire.InvalidTxnState, transactionsNotServed
-	case compact || !tellsTimes(b):
-		return checkRecords(b, compact)
+	case rules.Keys || rules.Strict || !tellsTimes(b):
+		return checkRecords(b, rules.Keys)
 	}
 	return wire.None, ""
 }

@@ -173,9 +173,14 @@ func (c *topicCreation) checkCounts(t *kmsg.CreateTopicsRequestTopic) refusal {
 		return refuse(wire.InvalidPartitions, "Number of partitions was set to an invalid non-positive value.")
 	case t.ReplicationFactor < -1 || t.ReplicationFactor == 0:
 		return refuse(wire.InvalidReplicationFactor, "Replication factor must be larger than 0, or -1 to use the default value.")
-	case t.ReplicationFactor > 1:
+	}
+	replicas := t.ReplicationFactor
+	if replicas == -1 {
+		replicas = c.broker.Config().DefaultReplicationFactor
+	}
+	if replicas > 1 {
 		return refuse(wire.InvalidReplicationFactor, "Unable to replicate the partition %d time(s): The target replication factor of %d cannot be reached because only 1 broker(s) are registered.",
-			t.ReplicationFactor, t.ReplicationFactor)
+			replicas, replicas)
 	}
 	return refusal{}
 }

@@ -133,5 +133,5 @@ func (d *topicDeletion) deleteTopic(t *image.Topic) refusal {
 	if t.Internal {
 		return refuse(wire.InvalidRequest, "%s holds the node's own state and cannot be deleted.", t.Name)
 	}
-	return refusal{code: d.broker.DeleteTopic(t.Name)}
+	return refusal{code: d.broker.DeleteTopic(t.Name, t.ID)}
 }

@@ -35,8 +35,9 @@ type Broker interface {
 	// CreateTopic makes a topic durable and serves it before it returns. TopicAlreadyExists if the name is taken.
 	// message explains a code where it can.
 	CreateTopic(name string, partitions int32, configs map[string]string) (id wire.TopicID, code wire.ErrorCode, message string)
-	// DeleteTopic forgets a topic durably. UnknownTopicOrPartition if there is none.
-	DeleteTopic(name string) wire.ErrorCode
+	// DeleteTopic forgets the topic that has this name and, unless it is zero, this id, durably. UnknownTopicOrPartition
+	// if there is none, as when the name was given to another topic meanwhile.
+	DeleteTopic(name string, id wire.TopicID) wire.ErrorCode
 	// GrowTopic raises a topic's partition count.
 	GrowTopic(name string, count int32) (code wire.ErrorCode, message string)
 	// AlterConfigs sets (or, with nil, removes) overrides of a topic or of this node. The values were validated.

@@ -92,9 +92,9 @@ func (b *fakeBroker) CreateTopic(name string, partitions int32, configs map[stri
 	return id, wire.None, ""
 }
 
-func (b *fakeBroker) DeleteTopic(name string) wire.ErrorCode {
+func (b *fakeBroker) DeleteTopic(name string, id wire.TopicID) wire.ErrorCode {
 	t := b.image.ByName(name)
-	if t == nil || b.change(image.RemoveTopicRecord{ID: t.ID}) != nil {
+	if t == nil || !id.IsZero() && id != t.ID || b.change(image.RemoveTopicRecord{ID: t.ID}) != nil {
 		return wire.UnknownTopicOrPartition
 	}
 	return wire.None

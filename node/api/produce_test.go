@@ -57,7 +57,7 @@ func TestReadProducedBatch(t *testing.T) {
 		{"compacted, keyless", batchOf(wire.BatchHeader{}, keyed, keyless), 9, 1 << 20, true, wire.InvalidRecord},
 		{"compacted, keyless, gzip", batchOf(wire.BatchHeader{Codec: wire.CompressionGzip}, keyless), 9, 1 << 20, true, wire.InvalidRecord},
 	} {
-		batch, code, message := ReadProducedBatch(c.records, c.version, c.max, c.compact)
+		batch, code, message := ReadProducedBatch(c.records, c.version, BatchRules{BytesMax: c.max, Keys: c.compact})
 		if code != c.code || (batch != nil) != (code == wire.None) || code == wire.None && message != "" {
 			t.Errorf("%s: %s %q", c.name, code, message)
 		}
@@ -67,7 +67,7 @@ func TestReadProducedBatch(t *testing.T) {
 // TestReadProducedBatchLimitsTheCompressedSize: 5 kB of zeros fit into 2,000 bytes with snappy, 5 kB of noise do not.
 func TestReadProducedBatchLimitsTheCompressedSize(t *testing.T) {
 	zeros := wire.AppendRecordBatch(nil, wire.BatchHeader{Codec: wire.CompressionSnappy}, []wire.Record{{Value: make([]byte, 5000)}})
-	if _, code, _ := ReadProducedBatch(zeros, 7, 2000, false); code != wire.None {
+	if _, code, _ := ReadProducedBatch(zeros, 7, BatchRules{BytesMax: 2000}); code != wire.None {
 		t.Errorf("zeros: %s", code)
 	}
 	noise := make([]byte, 5000)
@@ -76,7 +76,7 @@ func TestReadProducedBatchLimitsTheCompressedSize(t *testing.T) {
 		noise[i] = byte(x >> 24)
 	}
 	random := wire.AppendRecordBatch(nil, wire.BatchHeader{Codec: wire.CompressionSnappy}, []wire.Record{{Value: noise}})
-	if _, code, _ := ReadProducedBatch(random, 7, 2000, false); code != wire.MessageTooLarge {
+	if _, code, _ := ReadProducedBatch(random, 7, BatchRules{BytesMax: 2000}); code != wire.MessageTooLarge {
 		t.Errorf("noise: %s", code)
 	}
 }
@@ -91,7 +91,7 @@ func TestReadProducedBatchTellsTimes(t *testing.T) {
 		unset.SetMaxTimestamp(wire.NoTimestamp)
 		appended.SetAppendTime(99_999)
 		for _, sent := range []wire.RecordBatch{unset, appended} {
-			b, code, message := ReadProducedBatch(sent, 9, 1<<20, false)
+			b, code, message := ReadProducedBatch(sent, 9, BatchRules{BytesMax: 1<<20})
 			if code != wire.None || b.MaxTimestamp() != 1007 || b.TimestampType() != wire.CreateTime || b.Check() != nil {
 				t.Errorf("%s: %s %q", codec, code, message)
 			}
@@ -102,7 +102,7 @@ func TestReadProducedBatchTellsTimes(t *testing.T) {
 // TestReadProducedBatchIsFree: the hot path allocates nothing.
 func TestReadProducedBatchIsFree(t *testing.T) {
 	records := batchOf(wire.BatchHeader{}, []byte("k"))
-	if n := testing.AllocsPerRun(100, func() { ReadProducedBatch(records, 9, 1<<20, false) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { ReadProducedBatch(records, 9, BatchRules{BytesMax: 1<<20}) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -112,7 +112,7 @@ func FuzzReadProducedBatch(f *testing.F) {
 	f.Add(batchOf(wire.BatchHeader{Codec: wire.CompressionLZ4}, []byte("k")), true)
 	f.Add([]byte{}, false)
 	f.Fuzz(func(t *testing.T, records []byte, compact bool) {
-		batch, code, _ := ReadProducedBatch(records, 9, 1<<20, compact)
+		batch, code, _ := ReadProducedBatch(records, 9, BatchRules{BytesMax: 1 << 20, Keys: compact})
 		if (batch != nil) != (code == wire.None) {
 			t.Fatalf("%d bytes of batch with %s", len(batch), code)
 		}
