@@ -17,9 +17,12 @@ import (
 type Peer string
 
 const (
+	// Ringmill is built from this checkout.
 	Ringmill Peer = "ringmill"
-	Kafka    Peer = "kafka"
-	External Peer = "external" // an address that was given; taken for Apache Kafka
+	// Kafka is Apache Kafka from its Maven jars.
+	Kafka Peer = "kafka"
+	// External is an address that was given; it is taken for Apache Kafka.
+	External Peer = "external"
 )
 
 // ChosenPeer is the run's choice: see the package's documentation.
