@@ -23,7 +23,7 @@ type topic struct {
 	config    config.TopicConfig
 	// rules are for what is produced to it.
 	rules api.BatchRules
-	parts     []*partition
+	parts []*partition
 }
 
 // part returns a partition by number, nil if there is none.

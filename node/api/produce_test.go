@@ -91,7 +91,7 @@ func TestReadProducedBatchTellsTimes(t *testing.T) {
 		unset.SetMaxTimestamp(wire.NoTimestamp)
 		appended.SetAppendTime(99_999)
 		for _, sent := range []wire.RecordBatch{unset, appended} {
-			b, code, message := ReadProducedBatch(sent, 9, BatchRules{BytesMax: 1<<20})
+			b, code, message := ReadProducedBatch(sent, 9, BatchRules{BytesMax: 1 << 20})
 			if code != wire.None || b.MaxTimestamp() != 1007 || b.TimestampType() != wire.CreateTime || b.Check() != nil {
 				t.Errorf("%s: %s %q", codec, code, message)
 			}
@@ -102,7 +102,7 @@ func TestReadProducedBatchTellsTimes(t *testing.T) {
 // TestReadProducedBatchIsFree: the hot path allocates nothing.
 func TestReadProducedBatchIsFree(t *testing.T) {
 	records := batchOf(wire.BatchHeader{}, []byte("k"))
-	if n := testing.AllocsPerRun(100, func() { ReadProducedBatch(records, 9, BatchRules{BytesMax: 1<<20}) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { ReadProducedBatch(records, 9, BatchRules{BytesMax: 1 << 20}) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
