@@ -37,8 +37,12 @@ type opener struct {
 	log     *Log
 	report  RecoveryReport
 	walker  walker
-	renamed bool // names changed: the directory is synced at the end
 	badTail bool // damage reaches the end of the last segment
+	renamed bool // names changed: the directory is synced at the end
+
+	listed   bool // the list below is the directory's
+	numbered []dirFile
+	others   []string
 }
 
 // OpenLog reads a partition's directory, Kafka's or our own, and repairs what a crash left. It blocks on the file system.
@@ -265,6 +269,7 @@ func (o *opener) startSegment(base wire.Offset) error {
 		o.log.segments[n-1].nextOffset = base
 	}
 	o.log.segments = append(o.log.segments, s)
+	o.namesChanged()
 	return f.Close()
 }
 

@@ -154,6 +154,6 @@ func (o *opener) writeSnapshot(at wire.Offset) error {
 		return err
 	}
 	o.log.snapshot = at
-	o.renamed = true
+	o.namesChanged()
 	return nil
 }

@@ -101,36 +101,3 @@ func TestLogAppendTime(t *testing.T) {
 		t.Errorf("%d segments to delete, want the first", len(segs))
 	}
 }
-
-func TestCheckTimestamp(t *testing.T) {
-	cfg := smallConfig()
-	cfg.TimestampBeforeMaxMS, cfg.TimestampAfterMaxMS = 1000, 500
-	h, err := createHarness(newLogsFS(t, 1), "/logs/t-0", cfg)
-	must(t, err)
-	for _, c := range []struct {
-		stamps []wire.Timestamp
-		want   wire.ErrorCode
-	}{
-		{[]wire.Timestamp{10_000}, wire.None}, {[]wire.Timestamp{9_000, 10_500}, wire.None}, {[]wire.Timestamp{-1}, wire.None},
-		{[]wire.Timestamp{8_999}, wire.InvalidTimestamp}, {[]wire.Timestamp{10_000, 10_501}, wire.InvalidTimestamp},
-	} {
-		if got := h.log.CheckTimestamp(batchOf(wire.BatchHeader{}, "v", c.stamps...), 10_000); got != c.want {
-			t.Errorf("%v: %v, want %v", c.stamps, got, c.want)
-		}
-	}
-}
-
-func TestCheckSize(t *testing.T) {
-	cfg := smallConfig() // segments of 1000 bytes
-	cfg.MaxMessageBytes = 1200
-	h, err := createHarness(newLogsFS(t, 1), "/logs/t-0", cfg)
-	must(t, err)
-	for _, c := range []struct {
-		size int
-		want wire.ErrorCode
-	}{{1000, wire.None}, {1001, wire.RecordListTooLarge}, {1200, wire.RecordListTooLarge}, {1201, wire.MessageTooLarge}} {
-		if got := h.log.CheckSize(make(wire.RecordBatch, c.size)); got != c.want {
-			t.Errorf("%d bytes: %v, want %v", c.size, got, c.want)
-		}
-	}
-}
