@@ -132,7 +132,6 @@ func (l *Loop) dropSegments(p *partition, doomed []*segment.Segment) {
 	for _, s := range doomed {
 		if f := p.files[s]; f != nil {
 			delete(p.files, s)
-			l.node.openFiles.Add(-1)
 			f.release()
 		}
 	}

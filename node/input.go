@@ -55,6 +55,7 @@ func (c *Conn) received(e *iouring.Event) {
 	case e.Res > 0:
 		c.lastActive = c.loop.mono
 		c.loop.metrics.received.Add(int(e.Res))
+		c.loop.provided++
 		c.in.backlog, c.in.at = &buffer{data: e.Buf, refs: 1, provided: int32(e.BufID)}, 0
 		c.consume()
 	case e.Res == 0:

@@ -35,6 +35,8 @@ type Loop struct {
 	activeSpare []*Conn
 	freePending []*pending
 	outBuffers  [][]byte
+	// provided counts the engine's receive buffers that are out.
+	provided int
 	// starved are connections that wait for request memory or provided buffers.
 	starved []*Conn
 
@@ -48,7 +50,10 @@ type Loop struct {
 	// nextSweep is when idle and stuck connections are next looked for.
 	nextSweep time.Duration
 
-	eff     replicate.Effects
+	// eff is what the state machines want done; applying says that it is being done.
+	eff      replicate.Effects
+	applying bool
+
 	produce produceScratch
 	// fetchIn, fetchOut and fetchPieces are reused to decode and encode Fetches.
 	fetchIn     wire.FetchRequest
@@ -103,7 +108,7 @@ func (l *Loop) run(started chan<- error) {
 		started <- err
 		return
 	}
-	defer l.engine.Close()
+	defer l.teardown()
 	started <- nil
 	events := make([]iouring.Event, eventsPerTurn)
 	for !l.stopping {
@@ -162,9 +167,10 @@ func (l *Loop) readClocks() {
 	l.mono = now.Sub(l.node.started)
 }
 
-// waitFor is how long the next Poll may sleep: not at all while work is left over from this turn.
+// waitFor is how long the next Poll may sleep: not at all while work is left over from this turn. Answers that go out
+// late in a turn let requests in whose appends are left over.
 func (l *Loop) waitFor() time.Duration {
-	if len(l.active) > 0 || l.overflown > 0 {
+	if len(l.active) > 0 || l.overflown > 0 || len(l.dirty) > 0 {
 		return 0
 	}
 	wait := turnWaitMax

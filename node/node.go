@@ -41,6 +41,7 @@ type Node struct {
 	groups    *groupService
 	listeners []*listener
 
+	// openFiles counts the segment files that are open, see segmentFile.
 	openFiles atomic.Int64
 	probeMu   sync.Mutex
 	probes    map[int]iouring.Probe
@@ -78,6 +79,16 @@ func (n *Node) fatal(err error) {
 		slog.Error("node stops", "error", err)
 		close(n.failed)
 	})
+}
+
+// hasFailed says whether fatal was called, and lets the caller read failure.
+func (n *Node) hasFailed() bool {
+	select {
+	case <-n.failed:
+		return true
+	default:
+		return false
+	}
 }
 
 // storageFault takes a log directory out of service after the first failed write or sync in it: its partitions answer

@@ -132,18 +132,27 @@ func (l *Loop) markDirty(p *partition) {
 	}
 }
 
-// apply runs the effects that the state machine left in l.eff.
+// apply runs the effects that the state machine left in l.eff. An answer lets the next request of its connection in,
+// whose effects come here again: they are added to those being run, so that each is run once and in order.
 func (l *Loop) apply(p *partition) {
 	p.publish()
-	for i := 0; i < len(l.eff.Completed); i++ {
-		done := l.eff.Completed[i]
-		l.finishItem(done.Ref.(*produceItem), done)
+	if l.applying {
+		return
 	}
-	for i := 0; i < len(l.eff.Wake); i++ {
-		w := l.eff.Wake[i]
+	l.applying = true
+	for done, woken := 0, 0; done < len(l.eff.Completed) || woken < len(l.eff.Wake); {
+		if done < len(l.eff.Completed) {
+			c := l.eff.Completed[done]
+			done++
+			l.finishItem(c.Ref.(*produceItem), c)
+			continue
+		}
+		w := l.eff.Wake[woken]
+		woken++
 		l.wakeFetch(w.Ref.(*fetchRequest), w.Generation)
 	}
 	l.eff.Reset()
+	l.applying = false
 }
 
 // roll makes the next segment in the background; produces queue until it is there.
@@ -182,7 +191,7 @@ func (l *Loop) rolled(p *partition, plan segment.RollPlan, file segment.File, er
 		return
 	}
 	p.log().Rolled(plan)
-	l.addFile(p, plan.Next(), newSegmentFile(file, plan.Next().LogName()))
+	p.addFile(plan.Next(), l.node.newSegmentFile(file, plan.Next().LogName()))
 	l.metrics.rolls.Inc()
 	l.startSync(p, nil)
 	p.drainQueue()

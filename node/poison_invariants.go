@@ -8,3 +8,10 @@ func poison(b []byte) {
 		b[i] = 0xdb
 	}
 }
+
+// checkReturned holds that everything a loop lent came back to it by its end.
+func checkReturned(l *Loop) {
+	if out := l.outstanding(); out != "" {
+		panic("BUG: not returned: " + out)
+	}
+}

@@ -14,11 +14,14 @@ type segmentFile struct {
 	fd   int
 	name string
 	refs atomic.Int32
+	// open is the node's count of open segment files.
+	open *atomic.Int64
 }
 
-func newSegmentFile(f segment.File, name string) *segmentFile {
-	s := &segmentFile{file: f, fd: f.Fd(), name: name}
+func (n *Node) newSegmentFile(f segment.File, name string) *segmentFile {
+	s := &segmentFile{file: f, fd: f.Fd(), name: name, open: &n.openFiles}
 	s.refs.Store(1)
+	s.open.Add(1)
 	return s
 }
 
@@ -30,6 +33,7 @@ func (s *segmentFile) retain() *segmentFile {
 
 func (s *segmentFile) release() {
 	if n := s.refs.Add(-1); n == 0 {
+		s.open.Add(-1)
 		_ = s.file.Close() // nothing is buffered: syncs are explicit, and their errors are looked at
 	} else if n < 0 {
 		panic("BUG: segment file released twice")
@@ -67,19 +71,18 @@ func (l *Loop) opened(p *partition, seg *segment.Segment, name string, f segment
 		_ = f.Close()
 		return
 	}
-	l.addFile(p, seg, newSegmentFile(f, name))
+	p.addFile(seg, l.node.newSegmentFile(f, name))
 	if len(p.plans) > 0 {
 		l.markDirty(p)
 	}
 	l.resumeParked(p)
 }
 
-func (l *Loop) addFile(p *partition, seg *segment.Segment, f *segmentFile) {
+func (p *partition) addFile(seg *segment.Segment, f *segmentFile) {
 	if p.files == nil {
 		p.files = make(map[*segment.Segment]*segmentFile)
 	}
 	p.files[seg] = f
-	l.node.openFiles.Add(1)
 }
 
 // closeIdleFiles closes what the partition has open and nobody uses, except the active segment when keepActive.
@@ -90,7 +93,6 @@ func (l *Loop) closeIdleFiles(p *partition, keepActive bool) {
 			continue
 		}
 		delete(p.files, seg)
-		l.node.openFiles.Add(-1)
 		f.release()
 	}
 }

@@ -122,12 +122,13 @@ func (n *Node) startLoops() error {
 		go l.run(started)
 	}
 	n.running = true
-	for range n.loops {
+	var failed error
+	for range n.loops { // all of them: one that still opens its engine must not be stopped under its hands
 		if err := <-started; err != nil {
-			return &StartError{Path: "ringmill.engine", Problem: err.Error(), Cure: "use --set ringmill.engine=epoll"}
+			failed = &StartError{Path: "ringmill.engine", Problem: err.Error(), Cure: "use --set ringmill.engine=epoll"}
 		}
 	}
-	return nil
+	return failed
 }
 
 // report tells the user where the node listens and what it picked.
@@ -162,7 +163,7 @@ func (n *Node) report(out io.Writer, notices []config.Notice) {
 func (n *Node) stop() error {
 	n.ready.Store(false)
 	n.stopping.Store(true)
-	failed := n.failure != nil
+	failed := n.hasFailed()
 	if !failed {
 		n.drain()
 	}
@@ -179,7 +180,7 @@ func (n *Node) stop() error {
 		n.markClean()
 	}
 	n.closeFiles()
-	if n.failure != nil {
+	if n.hasFailed() {
 		return n.failure
 	}
 	return nil
@@ -291,13 +292,6 @@ func (n *Node) emptyJournals() bool {
 		})
 	}
 	return ok
-}
-
-func (n *Node) stopLoops() {
-	for _, l := range n.loops {
-		l.send(messageFunc(func(l *Loop) { l.stopping = true }))
-		<-l.stopped
-	}
 }
 
 // markClean leaves Kafka's mark of a clean stop in each log directory.

@@ -126,8 +126,9 @@ func (l *Loop) release(b *buffer) {
 	case b.refs < 0:
 		panic("BUG: request buffer released twice")
 	case b.provided >= 0:
-		l.engine.ReleaseBuffer(uint16(b.provided))
 		poison(b.data)
+		l.provided--
+		l.engine.ReleaseBuffer(uint16(b.provided))
 	default:
 		poison(b.data)
 		l.slabs.give(b)
