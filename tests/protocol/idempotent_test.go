@@ -1,11 +1,14 @@
 package protocol
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/tests/harness"
 )
 
 // producerID asks until a block of ids is there: a node that has just started says that it loads.
@@ -90,4 +93,37 @@ func TestIdempotentWithoutSequence(t *testing.T) {
 	c, topic := fresh(t)
 	b := newBatch(record("v")).producer(c.producerID(), 0, -1)
 	wantCode(t, "no sequence", c.produce(topic, 0, b.bytes()).ErrorCode, kerr.InvalidRecord)
+}
+
+// The last five batches of a producer are known after kill -9 too, whatever segments rolled between them: a client that was cut
+// off sends what it had in flight again. Apache Kafka forgets all but one of those before the last roll, since that is what its
+// producer snapshot holds, and refuses their retries as out of order.
+func TestIdempotentWindowOutlivesKill(t *testing.T) {
+	if harness.ChosenPeer() != harness.Ringmill {
+		t.Skip("Apache Kafka refuses these retries; the client starts over with a new epoch and stores its records twice")
+	}
+	t.Parallel()
+	node := harness.Start(t, harness.Options{})
+	topic := "window"
+	node.CreateNamedTopic(t, topic, 1, "segment.bytes=1048576")
+	c := dial(t, node)
+	id := c.producerID()
+	const batches = 9 // of 300 kB: three to a segment
+	send := func(c *conn, sequence int32) kmsg.ProduceResponseTopicPartition {
+		return c.produce(topic, 0, newBatch(record(string(make([]byte, 300_000)))).producer(id, 0, sequence).bytes())
+	}
+	for sequence := range int32(batches) {
+		wantCode(t, "produce", send(c, sequence).ErrorCode, nil)
+	}
+	node.Kill(t)
+	node.Restart(t)
+	c = dial(t, node)
+	for sequence := int32(batches - 5); sequence < batches; sequence++ {
+		res := send(c, sequence)
+		wantCode(t, fmt.Sprint("retry of batch ", sequence), res.ErrorCode, nil)
+		want(t, "base offset", res.BaseOffset, int64(sequence))
+	}
+	res := send(c, batches)
+	wantCode(t, "the next batch", res.ErrorCode, nil)
+	want(t, "base offset", res.BaseOffset, batches)
 }
