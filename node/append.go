@@ -183,7 +183,7 @@ func (l *Loop) writeFailed(p *partition, err error) {
 	if err == unix.ENOSPC || err == unix.EDQUOT {
 		l.node.log.throttled("disk full: produce refused", "partition", p.name(), "directory", p.dir.path)
 	} else {
-		l.node.storageFault(p.dir, "write "+p.name(), err)
+		l.storageFault(p.dir, "write "+p.name(), err)
 	}
 	if p.stopped == wire.None {
 		p.replica.Failed(plans, wire.KafkaStorageError, &l.eff)

@@ -46,7 +46,7 @@ func (l *Loop) flushed(p *partition, plan segment.FlushPlan, err error) {
 	case errors.Is(err, unix.ENOSPC):
 		l.node.log.throttled("disk full: indexes are not written", "partition", p.name())
 	case err != nil:
-		l.node.storageFault(p.dir, "flush "+p.name(), err)
+		l.storageFault(p.dir, "flush "+p.name(), err)
 	default:
 		p.log().Flushed(plan)
 		p.replica.Synced(plan.UpTo(), &l.eff)

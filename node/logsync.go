@@ -89,7 +89,7 @@ func (l *Loop) startSync(p *partition, then func(l *Loop)) {
 			switch {
 			case p.stopped != wire.None:
 			case err != nil:
-				l.node.storageFault(p.dir, "sync "+p.name(), err)
+				l.storageFault(p.dir, "sync "+p.name(), err)
 			default:
 				s.done(l)
 			}

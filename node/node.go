@@ -92,16 +92,20 @@ func (n *Node) hasFailed() bool {
 }
 
 // storageFault takes a log directory out of service after the first failed write or sync in it: its partitions answer
-// KAFKA_STORAGE_ERROR from then on. The last directory takes the node with it.
-func (n *Node) storageFault(d *logDir, doing string, err error) {
-	if !d.offline.CompareAndSwap(false, true) {
-		return
+// KAFKA_STORAGE_ERROR from then on. This loop's have stopped when it returns, so that the round of syncs that failed
+// cannot acknowledge anything (N4). The last directory takes the node with it.
+func (l *Loop) storageFault(d *logDir, doing string, err error) {
+	n := l.node
+	if d.offline.CompareAndSwap(false, true) {
+		slog.Error("log directory goes offline", "directory", d.path, "while", doing, "error", err)
+		n.metrics.offlineDirs.Add(1)
+		for _, other := range n.loops {
+			if other != l {
+				l.post(other, messageFunc(func(l *Loop) { l.stopDir(d) }))
+			}
+		}
 	}
-	slog.Error("log directory goes offline", "directory", d.path, "while", doing, "error", err)
-	n.metrics.offlineDirs.Add(1)
-	for _, l := range n.loops {
-		go l.send(messageFunc(func(l *Loop) { l.stopDir(d) }))
-	}
+	l.stopDir(d)
 	for _, other := range n.dirs {
 		if !other.offline.Load() {
 			return

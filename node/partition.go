@@ -200,7 +200,7 @@ func (l *Loop) rolled(p *partition, plan segment.RollPlan, file segment.File, er
 // rollFailed refuses what waited for the segment. A full disk passes; any other error makes the directory suspect.
 func (l *Loop) rollFailed(p *partition, err error) {
 	if !errors.Is(err, unix.ENOSPC) {
-		l.node.storageFault(p.dir, "roll "+p.name(), err)
+		l.storageFault(p.dir, "roll "+p.name(), err)
 	} else {
 		l.node.log.throttled("disk full", "partition", p.name(), "directory", p.dir.path)
 	}

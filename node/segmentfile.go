@@ -63,7 +63,7 @@ func (l *Loop) fileOf(p *partition, seg *segment.Segment) *segmentFile {
 func (l *Loop) opened(p *partition, seg *segment.Segment, name string, f segment.File, err error) {
 	delete(p.opening, seg)
 	if err != nil {
-		l.node.storageFault(p.dir, "open "+name, err)
+		l.storageFault(p.dir, "open "+name, err)
 		l.resumeParked(p)
 		return
 	}

@@ -214,7 +214,7 @@ func (s *syncer) beginCheckpoint(l *Loop) {
 	l.background(func() Message {
 		for i := range syncs {
 			if err := syncs[i].run(); err != nil {
-				return messageFunc(func(l *Loop) { l.node.storageFault(syncs[i].p.dir, "sync "+syncs[i].p.name(), err) })
+				return messageFunc(func(l *Loop) { l.storageFault(syncs[i].p.dir, "sync "+syncs[i].p.name(), err) })
 			}
 		}
 		err := plan.Run(file)
