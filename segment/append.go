@@ -119,6 +119,7 @@ func (l *Log) Undo(p AppendPlan) {
 		s.index.cut(u.indexLast)
 	}
 	s.size, s.nextOffset = p.Position, u.nextOffset
+	l.recoveryPoint = min(l.recoveryPoint, s.nextOffset)
 	s.firstTimestamp, s.max = u.firstTimestamp, u.max
 	l.size -= int64(len(p.Bytes))
 	l.recent.pop()

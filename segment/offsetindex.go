@@ -47,9 +47,14 @@ func (x *OffsetIndex) append(e OffsetEntry) {
 	x.last = e
 }
 
-// cut undoes the last append; last is the entry before it.
+// cut undoes the last append; last is the entry before it. The entry may be in the file by now, and even no longer in memory:
+// the next write goes over it.
 func (x *OffsetIndex) cut(last OffsetEntry) {
-	x.entries = x.entries[:len(x.entries)-offsetEntrySize]
+	n := int32(x.Count()) - 1
+	if len(x.entries) > 0 {
+		x.entries = x.entries[:len(x.entries)-offsetEntrySize]
+	}
+	x.first, x.flushed = min(x.first, n), min(x.flushed, n)
 	x.last = last
 }
 

@@ -39,9 +39,13 @@ func (x *TimeIndex) maybeAppend(e TimeEntry) bool {
 	return true
 }
 
-// cut undoes the last append; last is the entry before it.
+// cut undoes the last append; last is the entry before it. The entry may be in the file by now: the next write goes over it.
 func (x *TimeIndex) cut(last TimeEntry) {
-	x.tail = x.tail[:len(x.tail)-timeEntrySize]
+	if len(x.tail) > 0 {
+		x.tail = x.tail[:len(x.tail)-timeEntrySize]
+	} else {
+		x.flushed--
+	}
 	x.last = last
 }
 
