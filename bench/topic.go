@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// CreateTopic makes a topic of one replica with the given properties and returns when every partition has a leader.
+// CreateTopic makes a topic of one replica with the given properties and returns when every partition is served.
 func CreateTopic(ctx context.Context, address, name string, partitions int, properties map[string]string) error {
 	return withConn(ctx, address, func(c *RawConn) error {
 		topic := kmsg.NewCreateTopicsRequestTopic()
@@ -30,7 +30,7 @@ func CreateTopic(ctx context.Context, address, name string, partitions int, prop
 				return fmt.Errorf("bench: create topic %s: %w", name, err)
 			}
 		}
-		return awaitLeaders(ctx, c, name, partitions)
+		return awaitPartitions(ctx, c, name, partitions)
 	})
 }
 
@@ -52,12 +52,14 @@ func DeleteTopic(ctx context.Context, address, name string) error {
 	})
 }
 
-// Ready tells whether the node answers a Metadata request with a broker and, if topic is not empty, a leader for each of
-// its partitions: the moment from which a client can work.
+// Ready tells whether a client can work with the node: it names a broker and, if topic is not empty, each of the topic's
+// partitions tells its end.
 func Ready(ctx context.Context, address, topic string, partitions int) bool {
 	ready := false
 	err := withConn(ctx, address, func(c *RawConn) (err error) {
-		ready, err = leadersKnown(c, topic, partitions)
+		if ready, err = brokersKnown(c); ready && topic != "" {
+			ready, err = partitionsServed(c, topic, partitions)
+		}
 		return err
 	})
 	return err == nil && ready
@@ -72,10 +74,10 @@ func withConn(ctx context.Context, address string, use func(*RawConn) error) err
 	return use(c)
 }
 
-func awaitLeaders(ctx context.Context, c *RawConn, name string, partitions int) error {
+func awaitPartitions(ctx context.Context, c *RawConn, name string, partitions int) error {
 	for {
-		known, err := leadersKnown(c, name, partitions)
-		if err != nil || known {
+		served, err := partitionsServed(c, name, partitions)
+		if err != nil || served {
 			return err
 		}
 		select {
@@ -86,29 +88,39 @@ func awaitLeaders(ctx context.Context, c *RawConn, name string, partitions int) 
 	}
 }
 
-func leadersKnown(c *RawConn, name string, partitions int) (bool, error) {
-	req := kmsg.NewPtrMetadataRequest()
-	req.Version, req.Topics = 7, []kmsg.MetadataRequestTopic{}
-	if name != "" {
-		topic := kmsg.NewMetadataRequestTopic()
-		topic.Topic = kmsg.StringPtr(name)
-		req.Topics = append(req.Topics, topic)
+// partitionsServed asks each partition for its end. Metadata would not do: Kafka names leaders there before they lead.
+func partitionsServed(c *RawConn, name string, partitions int) (bool, error) {
+	topic := kmsg.NewListOffsetsRequestTopic()
+	topic.Topic = name
+	for i := range partitions {
+		part := kmsg.NewListOffsetsRequestTopicPartition()
+		part.Partition, part.Timestamp = int32(i), -1
+		topic.Partitions = append(topic.Partitions, part)
 	}
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.Version, req.Topics = 4, append(req.Topics, topic)
 	answer, err := c.Do(req)
 	if err != nil {
 		return false, err
 	}
-	metadata := answer.(*kmsg.MetadataResponse)
-	if name == "" {
-		return len(metadata.Brokers) > 0, nil
-	}
-	led := 0
-	for _, t := range metadata.Topics {
+	served := 0
+	for _, t := range answer.(*kmsg.ListOffsetsResponse).Topics {
 		for _, p := range t.Partitions {
-			if p.ErrorCode == 0 && p.Leader >= 0 {
-				led++
+			if p.ErrorCode == 0 && p.Offset >= 0 {
+				served++
 			}
 		}
 	}
-	return led == partitions, nil
+	return served == partitions, nil
+}
+
+// brokersKnown asks for the brokers and no topic.
+func brokersKnown(c *RawConn) (bool, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	req.Version, req.Topics = 7, []kmsg.MetadataRequestTopic{}
+	answer, err := c.Do(req)
+	if err != nil {
+		return false, err
+	}
+	return len(answer.(*kmsg.MetadataResponse).Brokers) > 0, nil
 }

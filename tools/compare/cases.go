@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringmill/ringmill/bench"
+)
+
+// benchCase is one line of load that both servers are put under.
+type benchCase struct {
+	name string
+	at   durability
+	load bench.Workload
+	// measure runs the load on a prepared topic and gives the figures of one run.
+	measure func(ctx context.Context, s *server, w bench.Workload) ([]figure, error)
+}
+
+// figure is one number of one run.
+type figure struct {
+	name string
+	unit string
+	// value in unit; the greater the better only if so said.
+	value        float64
+	moreIsBetter bool
+}
+
+// cases are all of them, with windows of the given length. Batches are of some 256 KiB where they are large: what a
+// producer with a batch.size raised for throughput sends, below Kafka's message.max.bytes.
+func cases(window time.Duration) []benchCase {
+	base := bench.Workload{Partitions: 8, Acks: -1, WarmUp: 300 * time.Millisecond, Duration: window}
+	var all []benchCase
+	for _, at := range []durability{durable, cache} {
+		all = append(all,
+			benchCase{"produce 1 KiB records, 256 KiB batches", at, large(base, 1024, 250), produceCapacity},
+			benchCase{"produce 100 B records, 256 KiB batches", at, large(base, 100, 2400), produceCapacity},
+			benchCase{"produce 1 record of 100 B, 1 connection", at, small(base, 1), produceRate},
+			benchCase{"produce 1 record of 100 B, 16 connections", at, small(base, 16), produceRate},
+			benchCase{"produce 1 record of 100 B, 64 connections", at, small(base, 64), produceRate},
+			benchCase{"end to end, 5,000/s of 1 KiB, franz-go", at, paced(base, 5000), endToEnd},
+		)
+	}
+	fetched := large(base, 1024, 250)
+	fetched.Fetchers = 4
+	small := large(base, 100, 2400)
+	small.Fetchers = 4
+	return append(all,
+		benchCase{"fetch 1 KiB records, hot, 4 connections", cache, fetched, fetchCapacity},
+		benchCase{"fetch 100 B records, hot, 4 connections", cache, small, fetchCapacity})
+}
+
+func large(w bench.Workload, record, records int) bench.Workload {
+	w.Producers, w.InFlight, w.RecordBytes, w.BatchRecords = 4, 5, record, records
+	return w
+}
+
+func small(w bench.Workload, connections int) bench.Workload {
+	w.Producers, w.InFlight, w.RecordBytes, w.BatchRecords = connections, 1, 100, 1
+	return w
+}
+
+func paced(w bench.Workload, rate float64) bench.Workload {
+	w.Producers, w.Fetchers, w.RecordBytes, w.Rate = 1, 1, 1024, rate
+	w.WarmUp = time.Second // connections, producer ids and the first fetches
+	return w
+}
+
+func produceCapacity(ctx context.Context, s *server, w bench.Workload) ([]figure, error) {
+	r, err := w.Produce(ctx, s.address)
+	return capacity(r), err
+}
+
+func capacity(r bench.Result) []figure {
+	return []figure{
+		{"rate", "MB/s", r.BytesPerSecond() / 1e6, true},
+		{"records", "k/s", r.RecordsPerSecond() / 1e3, true},
+		{"CPU per million records", "s", r.CPUPerMillionRecords().Seconds(), false},
+		{"CPU per GB", "s", r.CPUPerGB().Seconds(), false},
+	}
+}
+
+func produceRate(ctx context.Context, s *server, w bench.Workload) ([]figure, error) {
+	r, err := w.Produce(ctx, s.address)
+	if err != nil {
+		return nil, err
+	}
+	return []figure{
+		{"requests", "k/s", float64(r.Requests) / r.Window.Seconds() / 1e3, true},
+		{"request p50", "ms", ms(r.Latency.Quantile(0.5)), false},
+		{"request p99", "ms", ms(r.Latency.Quantile(0.99)), false},
+		{"CPU per million records", "s", r.CPUPerMillionRecords().Seconds(), false},
+	}, nil
+}
+
+func endToEnd(ctx context.Context, s *server, w bench.Workload) ([]figure, error) {
+	r, err := w.EndToEnd(ctx, s.address)
+	if err != nil {
+		return nil, err
+	}
+	return []figure{
+		{"p50", "ms", ms(r.Latency.Quantile(0.5)), false},
+		{"p99", "ms", ms(r.Latency.Quantile(0.99)), false},
+		{"p99.9", "ms", ms(r.Latency.Quantile(0.999)), false},
+		{"acknowledged p50", "ms", ms(r.Acknowledged.Quantile(0.5)), false},
+		{"acknowledged p99", "ms", ms(r.Acknowledged.Quantile(0.99)), false},
+		{"generator late p99", "ms", ms(r.Lag.Quantile(0.99)), false},
+		{"lost", "records", float64(r.Lost), false},
+		{"CPU per million records", "s", r.CPUPerMillionRecords().Seconds(), false},
+	}, nil
+}
+
+// fetchCapacity fills the topic first, with little enough to stay in the page cache.
+func fetchCapacity(ctx context.Context, s *server, w bench.Workload) ([]figure, error) {
+	fill := w
+	fill.WarmUp, fill.Duration = 0, 500*time.Millisecond
+	if _, err := fill.Produce(ctx, s.address); err != nil {
+		return nil, err
+	}
+	r, err := w.Fetch(ctx, s.address)
+	return capacity(r), err
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringmill/ringmill/bench"
+)
+
+// measureLoad runs all cases on both servers, which stay up throughout.
+func measureLoad(ctx context.Context, o options, t *table, progress io.Writer) error {
+	var chosen []benchCase
+	for _, c := range cases(o.window) {
+		if o.only.MatchString(c.title()) {
+			chosen = append(chosen, c)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil
+	}
+	ringmill, kafka, err := newServers(o, filepath.Join(o.dir, "load"))
+	if err != nil {
+		return err
+	}
+	pair := []*server{ringmill, kafka}
+	for _, s := range pair {
+		defer s.stop(syscall.SIGTERM)
+		if _, err := s.start(ctx, "", 0); err != nil {
+			return err
+		}
+	}
+	for round := range o.pairs + 1 {
+		for i := range chosen {
+			if err := measurePair(ctx, &chosen[i], turned(pair, round+i), t, round); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(progress, "round %d of %d\n", round, o.pairs)
+	}
+	return peaks(pair, t)
+}
+
+// turned is the pair, or the pair the other way round.
+func turned(pair []*server, n int) []*server {
+	if n%2 == 0 {
+		return pair
+	}
+	return []*server{pair[1], pair[0]}
+}
+
+func (c *benchCase) title() string { return string(c.at) + ": " + c.name }
+
+// measurePair runs c on both. Round 0 warms up and is not noted.
+func measurePair(ctx context.Context, c *benchCase, pair []*server, t *table, round int) error {
+	for _, s := range pair {
+		figures, err := c.runOn(ctx, s)
+		if err != nil {
+			return fmt.Errorf("%s on %s: %w", c.title(), s.name, err)
+		}
+		if round > 0 {
+			t.note(c.title(), s.name, figures)
+		}
+	}
+	return nil
+}
+
+func (c *benchCase) runOn(ctx context.Context, s *server) ([]figure, error) {
+	w := c.load
+	w.Topic, w.NodePID = fmt.Sprintf("compare-%d", bench.Now()), s.pid()
+	if err := bench.CreateTopic(ctx, s.address, w.Topic, w.Partitions, s.policy[c.at]); err != nil {
+		return nil, err
+	}
+	unix.Sync()
+	figures, err := c.measure(ctx, s, w)
+	if err != nil {
+		return nil, err
+	}
+	return figures, bench.DeleteTopic(ctx, s.address, w.Topic)
+}
+
+// peaks notes the most memory that each server had over the whole run.
+func peaks(pair []*server, t *table) error {
+	for _, s := range pair {
+		u, err := bench.ReadUsage(s.pid())
+		if err != nil {
+			return err
+		}
+		t.note("over all of the above", s.name, []figure{{"peak memory (VmHWM)", "MiB", float64(u.PeakBytes) / (1 << 20), false}})
+	}
+	return nil
+}

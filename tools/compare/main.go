@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+	"time"
+)
+
+// options are the command line's.
+type options struct {
+	ringmill, kafka, dir string
+	pairs                int
+	only                 *regexp.Regexp
+	window               time.Duration
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "compare:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	if o.dir, err = os.MkdirTemp(o.dir, "compare-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(o.dir)
+	var t table
+	if err := measureStarts(ctx, o, &t, stderr); err != nil {
+		return err
+	}
+	if err := measureLoad(ctx, o, &t, stderr); err != nil {
+		return err
+	}
+	return t.print(stdout)
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.ringmill, "ringmill", "bin/ringmill", "the ringmill binary")
+	flags.StringVar(&o.kafka, "kafka", "tests/peers/kafka-up.sh", "the script that becomes Apache Kafka")
+	flags.StringVar(&o.dir, "dir", "", "where both keep their data, on the disk to be measured; empty: the temporary folder")
+	flags.IntVar(&o.pairs, "pairs", 6, "pairs of runs that count, of each case")
+	flags.DurationVar(&o.window, "window", 2*time.Second, "the measured part of one run")
+	only := flags.String("only", "", "measure only cases whose name matches this regular expression")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if o.pairs < 1 || o.window <= 0 || flags.NArg() > 0 {
+		return o, errors.New("-pairs and -window must be positive, and there are no arguments")
+	}
+	var err error
+	o.only, err = regexp.Compile(*only)
+	return o, err
+}

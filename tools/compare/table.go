@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/ringmill/ringmill/bench"
+)
+
+// table collects figures by case and name, in the order of their first appearance.
+type table struct{ rows []*row }
+
+// row is one figure of one case on both servers, a value a round.
+type row struct {
+	title  string
+	figure figure
+	values map[string]bench.Sample
+}
+
+// note adds one run's figures.
+func (t *table) note(title, server string, figures []figure) {
+	for _, f := range figures {
+		r := t.row(title, f)
+		r.values[server] = append(r.values[server], f.value)
+	}
+}
+
+func (t *table) row(title string, f figure) *row {
+	for _, r := range t.rows {
+		if r.title == title && r.figure.name == f.name {
+			return r
+		}
+	}
+	r := &row{title: title, figure: f, values: map[string]bench.Sample{}}
+	t.rows = append(t.rows, r)
+	return r
+}
+
+// print writes the table as markdown.
+func (t *table) print(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("| case | figure | ringmill | Kafka | ratio (range) | better |\n|---|---|---:|---:|---|---|\n")
+	last := ""
+	for _, r := range t.rows {
+		title := r.title
+		if title == last {
+			title = ""
+		}
+		last = r.title
+		ours, theirs := r.values["ringmill"], r.values["kafka"]
+		fmt.Fprintf(&b, "| %s | %s, %s | %s | %s | %s | %s |\n", title, r.figure.name, r.figure.unit,
+			number(ours.Median()), number(theirs.Median()), r.ratio(), r.better())
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *row) ratios() bench.Sample { return r.values["ringmill"].Ratios(r.values["kafka"]) }
+
+// ratio is the median of the pairs' ratios with their range.
+func (r *row) ratio() string {
+	ratios := r.ratios()
+	if m := ratios.Median(); math.IsNaN(m) || math.IsInf(m, 0) {
+		return "-"
+	}
+	least, greatest := ratios.Range()
+	return fmt.Sprintf("%s (%s to %s)", number(ratios.Median()), number(least), number(greatest))
+}
+
+// better names the better one if every pair agrees on it.
+func (r *row) better() string {
+	least, greatest := r.ratios().Range()
+	switch {
+	case least > 1:
+		return choose(r.figure.moreIsBetter, "ringmill", "Kafka")
+	case greatest < 1:
+		return choose(r.figure.moreIsBetter, "Kafka", "ringmill")
+	}
+	return "~"
+}
+
+func choose(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
+}
+
+// number prints three significant digits, and no exponent.
+func number(v float64) string {
+	switch size := math.Abs(v); {
+	case math.IsNaN(v):
+		return "-"
+	case size >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case size >= 10:
+		return fmt.Sprintf("%.1f", v)
+	case size >= 1 || size == 0:
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.3f", v)
+}
