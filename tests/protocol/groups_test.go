@@ -302,10 +302,10 @@ func TestOffsetCommitRefusals(t *testing.T) {
 	t.Parallel()
 	c, topic := fresh(t)
 	_, group := groupConn(t)
+	wantCode(t, "generation of a group that is not there", c.commit(group, "somebody", 3, topic, 0, 1, ""), kerr.IllegalGeneration)
 	wantCode(t, "unknown topic", c.commit(group, "", -1, "no-such-topic", 0, 1, ""), kerr.UnknownTopicOrPartition)
 	wantCode(t, "unknown partition", c.commit(group, "", -1, topic, 7, 1, ""), kerr.UnknownTopicOrPartition)
 	wantCode(t, "metadata above 4096 bytes", c.commit(group, "", -1, topic, 0, 1, string(make([]byte, 4097))), kerr.OffsetMetadataTooLarge)
-	wantCode(t, "generation of a group that is not there", c.commit(group, "somebody", 3, topic, 0, 1, ""), kerr.UnknownMemberID)
 	want(t, "committed", len(c.committed(group)), 0)
 }
 

@@ -23,7 +23,8 @@ let failed = 0
 
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms))
 
-async function check (name, body) {
+async function check (title, body) {
+  const name = title.replace(/\W+/g, '-')
   if (!wanted.test(name)) return
   try {
     await Promise.race([body(), pause(45000).then(() => { throw new Error('45 s passed') })])
