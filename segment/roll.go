@@ -70,7 +70,7 @@ func (p *RollPlan) Sealed() *Segment { return p.sealed }
 func (p *RollPlan) Next() *Segment { return p.next }
 
 // PlanRoll plans to seal the active segment and to go on in a new one at the log end offset. No batch may be appended until
-// Rolled or RollAbandoned. Writes of the sealed segment that are in flight may go on; if Run is to sync, they must be done.
+// Rolled or RollAbandoned. The writes of earlier plans must have succeeded: what a sealed segment holds can't be undone.
 func (l *Log) PlanRoll() RollPlan { return l.PlanRollAt(l.LogEndOffset()) }
 
 // PlanRollAt is PlanRoll with a base offset at or above the log end offset: that of a replicated batch after a gap too wide
