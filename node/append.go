@@ -1,6 +1,8 @@
 package node
 
 import (
+	"errors"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/ringmill/ringmill/iouring"
@@ -142,12 +144,15 @@ func (l *Loop) ringWritten(p *partition, res int32) {
 		l.engine.WriteAt(token(tokenPartWrite, p.generation, p.slot), p.writeFile.fd, p.left, p.writeAt)
 		return
 	}
-	if p.stopped == wire.None {
-		_, size := firstRun(p.writing)
-		l.runs = append(l.runs, writtenRun{p: p, plans: p.writing, bytes: size})
-	}
+	run := p.writing
 	p.writing = nil
 	p.endRingWrite()
+	if p.stopped != wire.None {
+		l.stopReplica(p)
+		return
+	}
+	_, size := firstRun(run)
+	l.runs = append(l.runs, writtenRun{p: p, plans: run, bytes: size})
 	l.markDirty(p) // what came in meanwhile
 }
 
@@ -180,15 +185,26 @@ func (l *Loop) runWritten(p *partition, r writtenRun) {
 func (l *Loop) writeFailed(p *partition, err error) {
 	plans := p.plans
 	p.plans = nil
-	if err == unix.ENOSPC || err == unix.EDQUOT {
+	if passes(err) {
 		l.node.log.throttled("disk full: produce refused", "partition", p.name(), "directory", p.dir.path)
 	} else {
 		l.storageFault(p.dir, "write "+p.name(), err)
 	}
-	if p.stopped == wire.None {
-		p.replica.Failed(plans, wire.KafkaStorageError, &l.eff)
+	if p.stopped != wire.None {
+		l.stopReplica(p)
+		return
 	}
+	p.replica.Failed(plans, wire.KafkaStorageError, &l.eff)
 	l.apply(p)
+	if p.rollWanted { // the segment may have room now
+		p.rolling, p.rollWanted = false, false
+		p.drainQueue()
+	}
+}
+
+// passes says whether an error leaves what is on disk as it was: no room, or no descriptor. All others make it unknown.
+func passes(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
 }
 
 // finishRuns journals the turn's runs and tells the state machines that they are written.
@@ -200,7 +216,7 @@ func (l *Loop) finishRuns() {
 	for i := range l.runs {
 		run := &l.runs[i]
 		p := run.p
-		if p.stopped != wire.None {
+		if p.failing() {
 			continue
 		}
 		last := run.plans[len(run.plans)-1]
@@ -210,6 +226,7 @@ func (l *Loop) finishRuns() {
 		}
 		p.replica.Written(last.LastOffset+1, &l.eff)
 		l.apply(p)
+		l.tryRoll(p)
 	}
 	clear(l.runs)
 	l.runs = l.runs[:0]

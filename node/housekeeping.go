@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
@@ -37,14 +35,11 @@ func (l *Loop) startFlush(p *partition) {
 
 func (l *Loop) flushed(p *partition, plan segment.FlushPlan, err error) {
 	p.flushing = false
-	if p.rollWanted && p.stopped == wire.None {
-		p.rollWanted = false
-		l.startRoll(p)
-	}
+	l.tryRoll(p)
 	switch {
-	case p.stopped != wire.None || errors.Is(err, fs.ErrNotExist): // deleted meanwhile
-	case errors.Is(err, unix.ENOSPC):
-		l.node.log.throttled("disk full: indexes are not written", "partition", p.name())
+	case p.failing() || errors.Is(err, fs.ErrNotExist): // deleted meanwhile
+	case passes(err):
+		l.node.log.throttled("indexes are not written", "partition", p.name(), "error", err)
 	case err != nil:
 		l.storageFault(p.dir, "flush "+p.name(), err)
 	default:

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -63,7 +64,7 @@ func (ln *listener) release(host string) { ln.limits.release(host) }
 
 // listen binds one of the configured listeners.
 func listen(l config.Listener, backlog int, limits *connLimits) (*listener, error) {
-	bound, err := net.Listen("tcp", l.Address())
+	bound, err := bindTCP(l.Address())
 	if err != nil {
 		return nil, &StartError{Path: "listeners: " + l.String(), Problem: bindProblem(err), Cure: "stop what listens there, or choose another address with --listen"}
 	}
@@ -82,8 +83,22 @@ func listen(l config.Listener, backlog int, limits *connLimits) (*listener, erro
 	return &listener{name: l.Name, fd: fd, file: file, addr: bound.Addr().(*net.TCPAddr).AddrPort(), limits: limits}, nil
 }
 
+// bindPatience is how long a port may be in use before that is believed: after kill -9 the kernel takes down a ring, and
+// the listening socket that its accept holds, some milliseconds after the process is gone.
+const bindPatience = time.Second
+
+// bindTCP listens at an address, waiting a moment for one that a killed node is about to leave.
+func bindTCP(address string) (net.Listener, error) {
+	for deadline := time.Now().Add(bindPatience); ; time.Sleep(10 * time.Millisecond) {
+		ln, err := net.Listen("tcp", address)
+		if err == nil || !errors.Is(err, unix.EADDRINUSE) || time.Now().After(deadline) {
+			return ln, err
+		}
+	}
+}
+
 func bindProblem(err error) string {
-	if isErrno(err, unix.EADDRINUSE) {
+	if errors.Is(err, unix.EADDRINUSE) {
 		return "the port is in use"
 	}
 	return err.Error()

@@ -72,7 +72,7 @@ func syncFile(fsys segment.FS, name string) error {
 
 // done raises the partition's recovery point and, under the commit policy, its high watermark.
 func (s *logSync) done(l *Loop) {
-	if s.p.stopped != wire.None {
+	if s.p.failing() {
 		return
 	}
 	s.p.log().Synced(s.upTo)

@@ -56,8 +56,10 @@ type Node struct {
 	running bool
 	// failure is the first fault that ends the node; failed is closed with it.
 	failOnce sync.Once
-	failure  error
-	failed   chan struct{}
+	// broken is set by fatal before anything else, see partition.failing.
+	broken  atomic.Bool
+	failure error
+	failed  chan struct{}
 }
 
 // storageError is an environment past saving: what the disk holds is not known any more.
@@ -74,6 +76,7 @@ func (e *storageError) Unwrap() error { return e.err }
 
 // fatal ends the node. What was acknowledged is safe; nothing is tried again that failed once.
 func (n *Node) fatal(err error) {
+	n.broken.Store(true)
 	n.failOnce.Do(func() {
 		n.failure = err
 		slog.Error("node stops", "error", err)

@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ringmill/ringmill/iouring"
 	"github.com/ringmill/ringmill/replicate"
@@ -33,6 +32,8 @@ type partition struct {
 	replica *replicate.Partition
 	// stopped is the error that everything is answered with once the partition is deleted or its directory offline.
 	stopped wire.ErrorCode
+	// removed says that it is to leave the loop's table when it has stopped.
+	removed bool
 
 	// plans are appends whose write has not begun, writing those under way on the ring; offset order throughout.
 	plans, plansSpare, writing []segment.AppendPlan
@@ -57,8 +58,7 @@ type partition struct {
 	opening map[*segment.Segment]bool
 	// parked are shares of fetches that wait for a file or an index.
 	parked []*fetchShare
-	// flushing says that a flush with indexes is under way: it and a roll write the same index files, so one waits for
-	// the other. rollWanted says that a roll does.
+	// flushing says that a flush with indexes is under way, rollWanted that a roll waits, see tryRoll.
 	flushing, rollWanted bool
 	// published are offsets for readers on other threads, as of the last event.
 	published publishedOffsets
@@ -90,13 +90,14 @@ func (p *partition) offer(item *produceItem) {
 		p.loop.finishItem(item, replicate.Completion{Code: p.stopped, BaseOffset: wire.NoOffset, LogAppendTime: wire.NoTimestamp})
 	case p.rolling || len(p.queue) > 0:
 		p.queue = append(p.queue, item)
-	default:
-		p.append(item)
+	case !p.append(item):
+		p.queue = append(p.queue, item)
+		p.loop.roll(p)
 	}
 }
 
-// append hands one produce to the state machine and plans its write.
-func (p *partition) append(item *produceItem) {
+// append hands one produce to the state machine and plans its write; false if it needs a new segment.
+func (p *partition) append(item *produceItem) bool {
 	l := p.loop
 	plan, outcome := p.replica.Produce(item.batch, item.request.acks, item, l.wall, &l.eff)
 	switch outcome {
@@ -107,10 +108,10 @@ func (p *partition) append(item *produceItem) {
 			l.writeEpochs(p)
 		}
 	case replicate.NeedsRoll:
-		p.queue = append(p.queue, item)
-		l.roll(p)
+		return false
 	}
 	l.apply(p)
+	return true
 }
 
 // writeEpochs puts the leader epochs' start offsets on disk. A crash before that is mended by recovery, which finds the
@@ -160,15 +161,17 @@ func (l *Loop) roll(p *partition) {
 	if p.rolling {
 		return
 	}
-	p.rolling = true
-	if p.flushing {
-		p.rollWanted = true
-		return
-	}
-	l.startRoll(p)
+	p.rolling, p.rollWanted = true, true
+	l.tryRoll(p)
 }
 
-func (l *Loop) startRoll(p *partition) {
+// tryRoll begins the roll that is wanted once nothing is in its way: a flush, which writes the same index files, or
+// appends that are not written yet, which a full disk would have undone under it.
+func (l *Loop) tryRoll(p *partition) {
+	if !p.rollWanted || p.flushing || p.stopped != wire.None || len(p.plans)+len(p.writing) > 0 {
+		return
+	}
+	p.rollWanted = false
 	plan := p.log().PlanRoll()
 	fsys := p.dir.fs
 	l.background(func() Message {
@@ -199,10 +202,10 @@ func (l *Loop) rolled(p *partition, plan segment.RollPlan, file segment.File, er
 
 // rollFailed refuses what waited for the segment. A full disk passes; any other error makes the directory suspect.
 func (l *Loop) rollFailed(p *partition, err error) {
-	if !errors.Is(err, unix.ENOSPC) {
+	if !passes(err) {
 		l.storageFault(p.dir, "roll "+p.name(), err)
 	} else {
-		l.node.log.throttled("disk full", "partition", p.name(), "directory", p.dir.path)
+		l.node.log.throttled("no room for a new segment: produce refused", "partition", p.name(), "directory", p.dir.path, "error", err)
 	}
 	queue := p.queue
 	p.queue = nil
@@ -211,16 +214,19 @@ func (l *Loop) rollFailed(p *partition, err error) {
 	}
 }
 
-// drainQueue offers what waited, in order, until the partition has to roll again.
+// drainQueue appends what waited, in order, until the partition has to roll again. An item leaves the queue after it was
+// appended, so that a request which its answer lets in gets behind the others.
 func (p *partition) drainQueue() {
-	queue := p.queue
-	p.queue = nil
-	for i, item := range queue {
-		if p.rolling || p.stopped != wire.None {
-			p.queue = append(p.queue, queue[i:]...)
-			break
+	for len(p.queue) > 0 && !p.rolling && p.stopped == wire.None {
+		if !p.append(p.queue[0]) {
+			p.loop.roll(p)
+			return
 		}
-		p.append(item)
+		p.queue[0] = nil
+		p.queue = p.queue[1:]
+	}
+	if len(p.queue) == 0 {
+		p.queue = nil
 	}
 }
 
@@ -233,13 +239,37 @@ func (l *Loop) stop(p *partition, code wire.ErrorCode) {
 		l.finishItem(item, replicate.Completion{Code: code, BaseOffset: wire.NoOffset, LogAppendTime: wire.NoTimestamp})
 	}
 	p.plans = nil
-	p.replica.Stop(code, &l.eff)
-	l.apply(p)
+	l.runs = slices.DeleteFunc(l.runs, func(r writtenRun) bool { return r.p == p })
 	l.resumeParked(p)
 	for seg, f := range p.files {
 		f.release()
 		delete(p.files, seg)
 	}
+	if p.writeFile == nil {
+		l.stopReplica(p)
+	} // else ringWritten does: the ring still reads the bytes of the produces that this answers
+}
+
+// stopReplica answers what waits for the partition's disk.
+func (l *Loop) stopReplica(p *partition) {
+	p.replica.Stop(p.stopped, &l.eff)
+	l.apply(p)
+	if p.removed {
+		p.removed = false
+		l.parts.remove(p.slot)
+	}
+}
+
+// remove stops a deleted partition and forgets it.
+func (l *Loop) remove(p *partition) {
+	p.removed = true
+	l.stop(p, wire.UnknownTopicOrPartition)
+}
+
+// failing says that nothing may be acknowledged any more: a write or a sync in the partition's directory failed, or the
+// node ends (N4). What waits is answered when the loop stops the partition.
+func (p *partition) failing() bool {
+	return p.stopped != wire.None || p.dir.offline.Load() || p.loop.node.broken.Load()
 }
 
 // partitionEvent handles a completed ring write.

@@ -105,7 +105,7 @@ func (n *Node) bind() error {
 	if cfg.HTTPListen == "" {
 		return nil
 	}
-	ln, err := net.Listen("tcp", cfg.HTTPListen)
+	ln, err := bindTCP(cfg.HTTPListen)
 	if err != nil {
 		return &StartError{Path: "ringmill.http.listen: " + cfg.HTTPListen, Problem: bindProblem(err), Cure: "stop what listens there, or choose another address with --set ringmill.http.listen=HOST:PORT"}
 	}
@@ -348,5 +348,3 @@ func (n *Node) closeFiles() {
 		_ = n.state.lock.Close()
 	}
 }
-
-func isErrno(err error, errno unix.Errno) bool { return errors.Is(err, errno) }

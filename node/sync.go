@@ -185,7 +185,7 @@ func (s *syncer) finish(l *Loop) {
 	round := s.round
 	s.round = s.roundSpare[:0]
 	for _, t := range round {
-		if t.p.stopped == wire.None {
+		if !t.p.failing() {
 			t.p.replica.Synced(t.end, &l.eff)
 			l.apply(t.p)
 		}

@@ -105,10 +105,7 @@ func (n *Node) deleteTopic(t *topic) error {
 	}
 	n.topics.remove(t)
 	for _, p := range t.parts {
-		p.loop.on(func(l *Loop) {
-			l.stop(p, wire.UnknownTopicOrPartition)
-			l.parts.remove(p.slot)
-		})
+		p.loop.on(func(l *Loop) { l.remove(p) })
 		p.dir.partitions.Add(-1)
 		n.metrics.partitions.Add(-1)
 		n.removePartitionFiles(p, time.Duration(t.config.FileDeleteDelayMS)*time.Millisecond)
