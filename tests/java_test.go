@@ -118,3 +118,24 @@ func sumOffsets(t *testing.T, output string) int {
 	}
 	return total
 }
+
+// TestJavaReadsConsumerOffsets: other programs read __consumer_offsets themselves (MirrorMaker, Burrow, Lenses), so its records
+// are Kafka's: redpanda-data/redpanda#3106.
+func TestJavaReadsConsumerOffsets(t *testing.T) {
+	t.Parallel()
+	harness.Apt(t, "kcat", "kcat")
+	node, topic, group := harness.Shared(t), harness.Name("java-offsets"), harness.Name("java-offsets")
+	kcat(t, node, numbers(50), "-P", "-t", topic, "-p", "0")
+	kcat(t, node, "", "-G", group, "-X", "auto.offset.reset=earliest", "-c", "50", "-q", topic)
+	formatted := func(formatter string) string {
+		stdout, _, _ := harness.Command{Timeout: time.Minute, Argv: harness.Java(t, javaTools+"consumer.ConsoleConsumer", "--bootstrap-server", node.Address,
+			"--topic", "__consumer_offsets", "--from-beginning", "--timeout-ms", "8000", "--formatter", javaTools+"consumer."+formatter)}.Try()
+		return stdout
+	}
+	if offsets := formatted("OffsetsMessageFormatter"); !strings.Contains(offsets, group) || !strings.Contains(offsets, `"offset":50`) {
+		t.Errorf("no commit of offset 50 by %s in\n%s", group, offsets)
+	}
+	if groups := formatted("GroupMetadataMessageFormatter"); !strings.Contains(groups, group) || !strings.Contains(groups, `"protocolType":"consumer"`) {
+		t.Errorf("no metadata of %s in\n%s", group, groups)
+	}
+}

@@ -3,6 +3,7 @@ package tests
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"regexp"
 	"sort"
@@ -93,6 +94,37 @@ func wantValues(t *testing.T, records []*kgo.Record, want []string) {
 			t.Fatalf("record %d: offset %d, value %.40q, want %.40q", i, r.Offset, r.Value, want[i])
 		}
 	}
+}
+
+// TestMissingIndexes: indexes, snapshots and checkpoints are made again from the records: redpanda-data/redpanda#10118.
+func TestMissingIndexes(t *testing.T) {
+	needsRingmill(t)
+	t.Parallel()
+	node := harness.StartRingmill(t, harness.Options{})
+	topic := "indexes"
+	node.CreateNamedTopic(t, topic, 1, smallSegments...)
+	want := fill(t, node, topic)
+	node.Stop(t)
+	removed := 0
+	for _, pattern := range []string{"*.index", "*.timeindex", "*.snapshot", "leader-epoch-checkpoint"} {
+		files, err := filepath.Glob(filepath.Join(node.LogDir, topic+"-0", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+			removed++
+		}
+	}
+	if removed < 4 {
+		t.Fatalf("only %d files to remove", removed)
+	}
+	node.Restart(t)
+	wantValues(t, node.Consume(t, topic, len(want)), want)
+	node.Stop(t)
+	wantDumpsAgree(t, node.LogDir)
 }
 
 // TestDumpToolsAgree: Apache Kafka's DumpLogSegments reads every file that ringmill leaves without a complaint, and

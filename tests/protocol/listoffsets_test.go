@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -131,6 +132,20 @@ func TestListOffsetsUnsetMaxTimestamp(t *testing.T) {
 	wantCode(t, "by time", p.ErrorCode, nil)
 	want(t, "offset", p.Offset, 1)
 	want(t, "timestamp", p.Timestamp, now+5)
+}
+
+// On a topic that the node stamps, a client's future time is neither stored nor found: redpanda-data/redpanda#27674.
+func TestListOffsetsLogAppendTime(t *testing.T) {
+	t.Parallel()
+	c, topic := fresh(t, "message.timestamp.type=LogAppendTime")
+	future := nowMS() + 48*time.Hour.Milliseconds()
+	c.mustProduce(topic, newBatch(record("a"), record("b")).timestamps(future, future+5))
+	want(t, "by the client's time", c.listOffset(10, topic, 0, future).Offset, -1)
+	latest := c.listOffset(10, topic, 0, -3)
+	if latest.Offset < 0 || latest.Timestamp > nowMS() {
+		t.Errorf("max timestamp: offset %d, %d, which is to come", latest.Offset, latest.Timestamp)
+	}
+	want(t, "by the node's time", c.listOffset(10, topic, 0, latest.Timestamp).Offset, 0)
 }
 
 // A record older than its batch's base time has a negative delta: redpanda-data/redpanda#4010.

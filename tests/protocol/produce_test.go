@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -214,6 +215,33 @@ func TestProduceCompactedTopicNeedsKeys(t *testing.T) {
 	wantCode(t, "null key, gzip", c.produce(topic, 0, gz.bytes()).ErrorCode, kerr.InvalidRecord)
 	wantCode(t, "empty key", c.produce(topic, 0, newBatch(keyed("", "v")).bytes()).ErrorCode, nil)
 	want(t, "next offset", c.mustProduce(topic, newBatch(keyed("k", "v"))), 1)
+}
+
+// Where the node must look into records, their own counts are as little to be trusted as the batch's: apache/iggy PR#4229.
+func TestProduceHostileRecords(t *testing.T) {
+	t.Parallel()
+	node := harness.Shared(t)
+	topic := node.CreateTopic(t, "hostile-records", 1, "cleanup.policy=compact")
+	huge := []byte{0xfe, 0xff, 0xff, 0xff, 0x0f} // varint of 2^31-1
+	for _, row := range []struct {
+		name string
+		body []byte // of a record, behind its length
+	}{
+		{"2^31-1 headers", append([]byte{0, 0, 0, 2, 'k', 2, 'v'}, huge...)},
+		{"negative number of headers", []byte{0, 0, 0, 2, 'k', 2, 'v', 1}},
+		{"key of 2^31-1 bytes", append([]byte{0, 0, 0}, huge...)},
+		{"value longer than the record", []byte{0, 0, 0, 2, 'k', 100, 'v', 0}},
+		{"bytes behind the headers", []byte{0, 0, 0, 2, 'k', 2, 'v', 0, 9, 9}},
+	} {
+		for codec, pack := range map[int16]func([]byte) []byte{0: func(raw []byte) []byte { return raw }, 1: gzipped} {
+			t.Run(fmt.Sprintf("%s, codec %d", row.name, codec), func(t *testing.T) {
+				b := newBatch(record("v")).compressed(codec, pack)
+				b.Records = pack(append([]byte{byte(2 * len(row.body))}, row.body...))
+				res := dial(t, node).produce(topic, 0, b.bytes())
+				wantCode(t, row.name, res.ErrorCode, kerr.InvalidRecord)
+			})
+		}
+	}
 }
 
 // The limit is on the batch as it is stored.

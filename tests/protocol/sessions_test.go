@@ -102,7 +102,7 @@ func TestSessionErrors(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			req := fetchRequest(s.topic, 0, 0)
 			req.SessionID, req.SessionEpoch = row.id, row.epoch
-			res := ask[*kmsg.FetchResponse](dial(t, harness.Shared(t)), fetchVersion, req)
+			res := ask[*kmsg.FetchResponse](s.conn, fetchVersion, req) // a session is used where it was opened
 			wantCode(t, row.name, res.ErrorCode, row.want)
 			want(t, "topics", len(res.Topics), 0)
 		})
