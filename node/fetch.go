@@ -80,6 +80,22 @@ func (l *Loop) serveFetch(c *Conn, h wire.RequestHeader, body []byte) {
 	f.minBytes, f.maxBytes = int(in.MinBytes), min(int(in.MaxBytes), l.node.config().FetchBytesMax)
 	f.expires = l.mono + min(time.Duration(max(in.MaxWaitMS, 0))*time.Millisecond, fetchWaitMax)
 	f.final = in.MaxWaitMS <= 0 || in.MinBytes <= 0
+	if !l.fetchSession(f, h, body, in.SessionID) {
+		l.openFetch(f, in)
+	}
+}
+
+// resumeFetch goes on with a Fetch whose session has come from another loop.
+func (l *Loop) resumeFetch(f *fetchRequest, h wire.RequestHeader, body []byte) {
+	in := &l.fetchIn
+	if err := in.Read(body, h.Version); err != nil {
+		panic("BUG: a Fetch that was decoded once cannot be decoded again: " + err.Error())
+	}
+	l.openFetch(f, in)
+}
+
+// openFetch resolves what a Fetch asks for and begins to gather it.
+func (l *Loop) openFetch(f *fetchRequest, in *wire.FetchRequest) {
 	if code := l.fetches.open(l, f, in); code != wire.None {
 		f.refuse(code)
 		return

@@ -9,9 +9,8 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// fetchSessions are the incremental fetch sessions (KIP-227) of one loop's connections. A session lives on the loop
-// where it was made; a client that comes back on another loop's connection gets FETCH_SESSION_ID_NOT_FOUND, as after
-// an eviction, and opens a new one.
+// fetchSessions are the incremental fetch sessions (KIP-227) of one loop's connections; see sessionHomes for clients
+// that come back on another loop's.
 type fetchSessions struct {
 	byID map[int32]*fetchSession
 	max  int
@@ -52,7 +51,7 @@ func (fs *fetchSessions) open(l *Loop, f *fetchRequest, in *wire.FetchRequest) w
 	case in.SessionEpoch > 0 && in.SessionID != 0:
 		return fs.resume(l, f, in)
 	case in.SessionID != 0:
-		delete(fs.byID, in.SessionID) // epoch -1 or 0 with an id: the client gives its session up
+		fs.drop(l, in.SessionID) // epoch -1 or 0 with an id: the client gives its session up
 	}
 	f.parts = f.parts[:0]
 	if f.lastOwned != nil { // parts belonged to a session
@@ -69,21 +68,28 @@ func (fs *fetchSessions) open(l *Loop, f *fetchRequest, in *wire.FetchRequest) w
 
 // make opens a session over the request's partitions, or none if there is no room.
 func (fs *fetchSessions) make(l *Loop, f *fetchRequest) *fetchSession {
-	if len(f.parts) == 0 || !fs.room(l.mono) {
+	if len(f.parts) == 0 || !fs.room(l) {
 		return nil
 	}
 	s := &fetchSession{epoch: 1, byTopicID: f.version >= 13, parts: f.parts, used: l.mono, busy: true}
-	for s.id == 0 || fs.byID[s.id] != nil {
+	for s.id == 0 || l.node.sessions.of(s.id) != nil {
 		s.id = rand.Int32N(math.MaxInt32)
 	}
 	f.lastOwned = s
 	s.told = make([]fetchTold, len(s.parts))
 	fs.byID[s.id] = s
+	l.node.sessions.set(s.id, l)
 	return s
 }
 
+// drop forgets a session.
+func (fs *fetchSessions) drop(l *Loop, id int32) {
+	delete(fs.byID, id)
+	l.node.sessions.forget(id, l)
+}
+
 // room makes room for one session, if there is any to be had.
-func (fs *fetchSessions) room(now time.Duration) bool {
+func (fs *fetchSessions) room(l *Loop) bool {
 	if len(fs.byID) < fs.max {
 		return true
 	}
@@ -93,10 +99,10 @@ func (fs *fetchSessions) room(now time.Duration) bool {
 			oldest = s
 		}
 	}
-	if oldest == nil || now-oldest.used < sessionEvictAge {
+	if oldest == nil || l.mono-oldest.used < sessionEvictAge {
 		return false
 	}
-	delete(fs.byID, oldest.id)
+	fs.drop(l, oldest.id)
 	return true
 }
 

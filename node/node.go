@@ -39,6 +39,7 @@ type Node struct {
 	producerIDs idBlock
 
 	groups    *groupService
+	sessions  sessionHomes
 	listeners []*listener
 
 	// openFiles counts the segment files that are open, see segmentFile.

@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ringmill/ringmill/iouring"
 	"github.com/ringmill/ringmill/node/config"
@@ -75,6 +72,7 @@ func newNode(cfg *config.Config) *Node {
 	n.cfg.Store(cfg)
 	n.decoding.cond = sync.NewCond(&n.decoding.mu)
 	n.groups = newGroupService(n)
+	n.sessions.home = make(map[int32]*Loop)
 	for i := range cfg.Loops {
 		n.loops = append(n.loops, newLoop(n, i))
 	}
