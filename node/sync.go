@@ -87,8 +87,12 @@ func (r *writtenRun) journalable() bool {
 	return r.bytes <= journalRunMax && !r.p.unjournaled && !r.p.syncingDirectly
 }
 
-// writeEntries writes as many entries as the journal takes and returns how many that were.
+// writeEntries writes as many entries as the journal takes and returns how many that were; none once the node ends, as
+// what the journal has behind a failed write is unknown.
 func (s *syncer) writeEntries(l *Loop, entries []segment.JournalEntry) int {
+	if l.node.broken.Load() {
+		return 0
+	}
 	done := 0
 	for done < len(entries) {
 		plan, n := s.journal.PlanAppend(entries[done:])
