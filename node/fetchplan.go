@@ -18,8 +18,10 @@ type fetchShare struct {
 	// next is the part to plan next: a share that meets a segment whose file or index is not at hand is parked there
 	// and goes on when it is.
 	next int
-	// located is the range of part next that a goroutine found, if it did.
-	located *locatedRange
+	// located is the range of part next that a goroutine found, if it did; from, where in the log to look for it, if not
+	// at the offset that was asked for.
+	located *located
+	from    wire.Offset
 	done    bool
 }
 
@@ -41,7 +43,7 @@ func (s *fetchShare) plan() {
 		if !s.owner.planPart(s, p) {
 			return
 		}
-		s.located = nil
+		s.located, s.from = nil, 0
 	}
 	s.done = true
 	if to := s.request.conn.loop; to != s.owner {
@@ -54,29 +56,26 @@ func (s *fetchShare) plan() {
 // planPart finds one part's range; false if the share is parked until a file or an index is there.
 func (l *Loop) planPart(s *fetchShare, p *fetchPart) bool {
 	part := p.part
-	if s.located != nil && s.located.err != nil {
-		p.code, p.highWatermark, p.logStart = wire.KafkaStorageError, wire.NoOffset, wire.NoOffset
+	p.file, p.length, p.first, p.diverging = nil, 0, 0, wire.EpochEndOffset{}
+	if s.located != nil && s.located.segment == nil { // its index cannot be had
 		l.node.log.throttled("a fetch could not be planned", "partition", part.name(), "error", s.located.err)
+		p.fail(wire.KafkaStorageError)
 		return true
 	}
-	p.code, p.file, p.length, p.first, p.diverging = part.stopped, nil, 0, 0, wire.EpochEndOffset{}
-	p.highWatermark, p.logStart = part.replica.HighWatermark(), part.log().LogStartOffset()
-	if p.code == wire.None {
-		p.code = part.checkEpoch(p)
-	}
-	if p.code != wire.None {
-		p.highWatermark, p.logStart = wire.NoOffset, wire.NoOffset
+	if code := part.checkFetch(p); code != wire.None {
+		p.fail(code)
 		return true
 	}
+	p.code, p.highWatermark, p.logStart = wire.None, part.replica.HighWatermark(), part.log().LogStartOffset()
 	if p.diverging.Set {
 		return true
 	}
-	plan := part.log().PlanFetch(p.ask.FetchOffset, p.highWatermark)
+	plan := part.log().PlanFetch(max(p.ask.FetchOffset, s.from), p.highWatermark)
 	switch plan.Status {
 	case segment.FetchEmpty:
 		return true
 	case segment.FetchOutOfRange:
-		p.code, p.highWatermark, p.logStart = wire.OffsetOutOfRange, wire.NoOffset, wire.NoOffset
+		p.fail(wire.OffsetOutOfRange)
 		return true
 	case segment.FetchNeedIndex:
 		l.loadIndex(s, part, plan)
@@ -88,6 +87,19 @@ func (l *Loop) planPart(s *fetchShare, p *fetchPart) bool {
 		return false
 	}
 	return l.locate(s, p, plan, file)
+}
+
+// fail answers the part with an error; Kafka tells no offsets beside one.
+func (p *fetchPart) fail(code wire.ErrorCode) {
+	p.code, p.highWatermark, p.logStart = code, wire.NoOffset, wire.NoOffset
+}
+
+// checkFetch says whether the partition is served at all, and applies KIP-320.
+func (part *partition) checkFetch(p *fetchPart) wire.ErrorCode {
+	if part.stopped != wire.None {
+		return part.stopped
+	}
+	return part.checkEpoch(p)
 }
 
 // checkEpoch applies KIP-320: a client that knows another leader than this one is told so, and one whose last record
@@ -112,67 +124,45 @@ func (part *partition) checkEpoch(p *fetchPart) wire.ErrorCode {
 	return wire.None
 }
 
-// locatedRange is an exact range of a segment, with the size of its first batch.
-type locatedRange struct {
-	segment    *segment.Segment
-	start, end wire.Position
-	first      int32
-	err        error
+// located is what a goroutine found of a plan: its exact range, or why there is none.
+type located struct {
+	segment *segment.Segment
+	at      segment.FetchRange
+	err     error
 }
 
 // locate makes a plan's range exact: from memory, else by reading batch headers from the page cache, else in the
 // background.
 func (l *Loop) locate(s *fetchShare, p *fetchPart, plan segment.FetchPlan, file *segmentFile) bool {
-	at := locatedRange{segment: plan.Segment, start: plan.Start, end: plan.End, first: plan.FirstSize}
-	switch exact := plan.StartExact && plan.EndExact && plan.FirstSize > 0; {
-	case exact:
-		p.hot = true
-	case s.located != nil && s.located.segment == plan.Segment:
-		at, p.hot = *s.located, false
-	default:
-		p.hot = false
-		if at = findRange(noWaitReader{file.fd}, plan); errors.Is(at.err, segment.ErrWouldBlock) {
-			l.locateCold(s, plan, file.retain())
-			return false
-		}
+	found := located{segment: plan.Segment}
+	if s.located != nil && s.located.segment == plan.Segment {
+		found = *s.located
+	} else if found.at, found.err = plan.Locate(noWaitReader{file.fd}); errors.Is(found.err, segment.ErrWouldBlock) {
+		l.locateCold(s, plan, file.retain())
+		return false
 	}
-	if at.err != nil {
-		l.node.log.throttled("damage met by a fetch", "partition", p.part.name(), "error", at.err)
-		p.code, p.highWatermark, p.logStart = wire.KafkaStorageError, wire.NoOffset, wire.NoOffset
-		return true
-	}
-	if at.start < at.end {
-		p.file, p.position, p.length, p.first = file.retain(), int64(at.start), int64(at.end-at.start), at.first
+	switch {
+	case errors.Is(found.err, segment.ErrNoBatch): // compaction left a gap at the end of the segment
+		s.located, s.from = nil, plan.Segment.NextOffset()
+		return l.planPart(s, p)
+	case found.err != nil:
+		l.node.log.throttled("damage met by a fetch", "partition", p.part.name(), "error", found.err)
+		p.fail(wire.KafkaStorageError)
+	case found.at.Start < found.at.End:
+		p.file, p.position, p.first = file.retain(), int64(found.at.Start), found.at.FirstSize
+		p.length = int64(found.at.End - found.at.Start)
+		p.hot = plan.StartExact && plan.EndExact && plan.FirstSize > 0 // written a moment ago: memory knows it
 	}
 	return true
-}
-
-// findRange makes a plan's bounds exact by reading headers through r.
-func findRange(r io.ReaderAt, plan segment.FetchPlan) locatedRange {
-	at := locatedRange{segment: plan.Segment, start: plan.Start, end: plan.End}
-	at.start, at.first, at.err = segment.FindBatch(r, plan.From, plan.Start, plan.End)
-	if at.err == nil && !plan.EndExact {
-		var end wire.Position
-		if end, _, at.err = segment.FindBatch(r, plan.Bound, at.start, plan.End); at.err == nil {
-			at.end = end
-		}
-	}
-	if errors.Is(at.err, segment.ErrNoBatch) {
-		at.err = nil
-		if at.first == 0 { // nothing from plan.From on: a gap at the end of a segment
-			at.start = at.end
-		}
-	}
-	return at
 }
 
 func (l *Loop) locateCold(s *fetchShare, plan segment.FetchPlan, file *segmentFile) {
 	l.metrics.coldLookups.Inc()
 	l.background(func() Message {
-		at := findRange(file.file, plan)
+		at, err := plan.Locate(file.file)
 		file.release()
 		return messageFunc(func(*Loop) {
-			s.located = &at
+			s.located = &located{plan.Segment, at, err}
 			s.plan()
 		})
 	})
@@ -185,7 +175,7 @@ func (l *Loop) loadIndex(s *fetchShare, part *partition, plan segment.FetchPlan)
 		index, err := plan.LoadIndex(fs)
 		return messageFunc(func(l *Loop) {
 			if err != nil {
-				s.located = &locatedRange{err: err}
+				s.located = &located{err: err}
 			} else if part.stopped == wire.None {
 				part.log().IndexLoaded(index)
 			}

@@ -218,16 +218,43 @@ func (n *Node) writeCheckpoints(names ...string) bool {
 		if d.offline.Load() {
 			continue
 		}
-		offsets := n.offsetsOf(d)
-		for _, name := range names {
-			err := d.fs.WriteFileAtomic(filepath.Join(d.path, name), segment.AppendOffsetCheckpoint(nil, offsets[name]))
-			if err != nil {
-				n.log.throttled("checkpoint file cannot be written", "directory", d.path, "file", name, "error", err)
-				ok = false
-			}
+		if err := n.writeDirCheckpoints(d, names...); err != nil {
+			n.log.throttled("checkpoint files cannot be written", "directory", d.path, "error", err)
+			ok = false
 		}
 	}
 	return ok
+}
+
+func (n *Node) writeDirCheckpoints(d *logDir, names ...string) error {
+	d.checkpointMu.Lock()
+	defer d.checkpointMu.Unlock()
+	offsets := n.offsetsOf(d)
+	for _, name := range names {
+		if err := d.fs.WriteFileAtomic(filepath.Join(d.path, name), segment.AppendOffsetCheckpoint(nil, offsets[name])); err != nil {
+			return err
+		}
+		switch name {
+		case segment.RecoveryPointCheckpoint:
+			d.recovery = offsets[name]
+		case segment.LogStartCheckpoint:
+			d.starts = offsets[name]
+		}
+	}
+	return nil
+}
+
+// forgetCheckpoints sees to it that the checkpoint files say nothing of a partition that is about to be made: one of
+// that name may have been deleted, and its recovery point would make the new log look damaged after a crash.
+func (n *Node) forgetCheckpoints(d *logDir, tp wire.TopicPartition) error {
+	d.checkpointMu.Lock()
+	_, recovery := d.recovery[tp]
+	_, start := d.starts[tp]
+	d.checkpointMu.Unlock()
+	if !recovery && !start {
+		return nil
+	}
+	return n.writeDirCheckpoints(d, segment.RecoveryPointCheckpoint, segment.LogStartCheckpoint)
 }
 
 // sweepInterval is how often connections are looked at; sweep closes those that idle or that do not get on.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -24,8 +25,10 @@ type logDir struct {
 	// the loop itself; kind is its name.
 	inlineAppends bool
 	kind          string
-	// clean says that the last stop was clean; recovery and starts are its checkpoints.
+	// clean says that the last stop was clean. recovery and starts are what the checkpoint files say; whoever writes
+	// those holds checkpointMu.
 	clean            bool
+	checkpointMu     sync.Mutex
 	recovery, starts map[wire.TopicPartition]wire.Offset
 	offline          atomic.Bool
 	// partitions counts what lies here, so that new ones go where the fewest are.

@@ -72,6 +72,9 @@ func (n *Node) createPartitions(t *topic, first int) error {
 		if d.offline.Load() {
 			return errDirOffline
 		}
+		if err := n.forgetCheckpoints(d, wire.TopicPartition{Topic: t.name, Partition: wire.PartitionIndex(i)}); err != nil {
+			return err
+		}
 		path := filepath.Join(d.path, fmt.Sprintf("%s-%d", t.name, i))
 		log, err := createLog(d, path, segmentConfig(n.config(), &t.config), t.id)
 		if err != nil {
