@@ -23,9 +23,9 @@ type fetchRequest struct {
 	// incremental answers leave out what has not changed.
 	incremental        bool
 	minBytes, maxBytes int
-	// parts are the session's while lastOwned is not nil.
-	parts     []fetchPart
-	lastOwned *fetchSession
+	// parts are the session's if there is one, and gone with it when the request is answered: another connection's
+	// request may use them next.
+	parts []fetchPart
 	// shares are the gather's messages, one an owner.
 	shares []fetchShare
 	out    int

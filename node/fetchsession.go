@@ -46,16 +46,12 @@ func (s *fetchSession) responseID() int32 {
 
 // open resolves the request's partitions, those of its session included, into f.parts.
 func (fs *fetchSessions) open(l *Loop, f *fetchRequest, in *wire.FetchRequest) wire.ErrorCode {
-	f.session, f.incremental = nil, false
+	f.session, f.incremental, f.parts = nil, false, f.parts[:0]
 	switch {
 	case in.SessionEpoch > 0 && in.SessionID != 0:
 		return fs.resume(l, f, in)
 	case in.SessionID != 0:
 		fs.drop(l, in.SessionID) // epoch -1 or 0 with an id: the client gives its session up
-	}
-	f.parts = f.parts[:0]
-	if f.lastOwned != nil { // parts belonged to a session
-		f.parts, f.lastOwned = nil, nil
 	}
 	for i := range in.Topics {
 		f.parts = l.node.appendFetchParts(f.parts, &in.Topics[i], f.version)
@@ -75,7 +71,6 @@ func (fs *fetchSessions) make(l *Loop, f *fetchRequest) *fetchSession {
 	for s.id == 0 || l.node.sessions.of(s.id) != nil {
 		s.id = rand.Int32N(math.MaxInt32)
 	}
-	f.lastOwned = s
 	s.told = make([]fetchTold, len(s.parts))
 	fs.byID[s.id] = s
 	l.node.sessions.set(s.id, l)
@@ -122,14 +117,14 @@ func (fs *fetchSessions) resume(l *Loop, f *fetchRequest, in *wire.FetchRequest)
 	if s.epoch++; s.epoch < 0 {
 		s.epoch = 1
 	}
-	f.session, f.parts, f.lastOwned, f.incremental = s, s.parts, s, true
+	f.session, f.parts, f.incremental = s, s.parts, true
 	return wire.None
 }
 
 // update applies a request's changes to the session.
 func (s *fetchSession) update(n *Node, v wire.APIVersion, in *wire.FetchRequest) {
-	for i := range in.Forgotten {
-		s.forget(&in.Forgotten[i])
+	if len(in.Forgotten) > 0 {
+		s.forget(in.Forgotten)
 	}
 	var changed []fetchPart
 	for i := range in.Topics {
@@ -138,28 +133,74 @@ func (s *fetchSession) update(n *Node, v wire.APIVersion, in *wire.FetchRequest)
 	for i := range s.parts {
 		n.resolveFetchPart(&s.parts[i], s.byTopicID)
 	}
+	var index map[fetchKey]int
+	if len(changed)*len(s.parts) > fetchFindMax {
+		index = s.index()
+	}
 	for i := range changed {
-		if at := s.find(&changed[i]); at >= 0 {
-			s.parts[at] = changed[i]
-		} else {
-			s.parts = append(s.parts, changed[i])
-			s.told = append(s.told, fetchTold{wire.NoOffset, wire.NoOffset})
-		}
+		s.put(&changed[i], index)
 	}
 }
 
-func (s *fetchSession) find(p *fetchPart) int {
-	return slices.IndexFunc(s.parts, func(q fetchPart) bool {
-		return q.ask.Index == p.ask.Index && q.id == p.id && string(q.name) == string(p.name)
-	})
+// fetchFindMax is up to how many comparisons a request's partitions are looked for without an index.
+const fetchFindMax = 256
+
+// put adds a partition or replaces what was asked of it before. index may be nil.
+func (s *fetchSession) put(p *fetchPart, index map[fetchKey]int) {
+	at := -1
+	if index == nil {
+		at = slices.IndexFunc(s.parts, p.samePartition)
+	} else if i, known := index[s.key(p)]; known {
+		at = i
+	}
+	if at >= 0 {
+		s.parts[at] = *p
+		return
+	}
+	if index != nil {
+		index[s.key(p)] = len(s.parts)
+	}
+	s.parts = append(s.parts, *p)
+	s.told = append(s.told, fetchTold{wire.NoOffset, wire.NoOffset})
 }
 
-func (s *fetchSession) forget(t *wire.ForgottenTopic) {
+func (p *fetchPart) samePartition(q fetchPart) bool {
+	return q.ask.Index == p.ask.Index && q.id == p.id && string(q.name) == string(p.name)
+}
+
+func (s *fetchSession) index() map[fetchKey]int {
+	index := make(map[fetchKey]int, len(s.parts))
+	for i := range s.parts {
+		index[s.key(&s.parts[i])] = i
+	}
+	return index
+}
+
+// fetchKey names a partition in a session, by its topic's name or its id.
+type fetchKey struct {
+	name  string
+	id    wire.TopicID
+	index wire.PartitionIndex
+}
+
+func (s *fetchSession) key(p *fetchPart) fetchKey {
+	if s.byTopicID {
+		return fetchKey{id: p.id, index: p.ask.Index}
+	}
+	return fetchKey{name: string(p.name), index: p.ask.Index}
+}
+
+func (s *fetchSession) forget(topics []wire.ForgottenTopic) {
+	gone := make(map[fetchKey]bool)
+	for i := range topics {
+		t := &topics[i]
+		for _, index := range t.Partitions {
+			gone[s.key(&fetchPart{name: t.Name, id: t.ID, ask: wire.FetchPartition{Index: index}})] = true
+		}
+	}
 	kept := 0
 	for i := range s.parts {
-		p := &s.parts[i]
-		same := p.id == t.ID && (s.byTopicID || string(p.name) == string(t.Name))
-		if same && slices.Contains(t.Partitions, p.ask.Index) {
+		if gone[s.key(&s.parts[i])] {
 			continue
 		}
 		s.parts[kept], s.told[kept] = s.parts[i], s.told[i]
@@ -200,9 +241,15 @@ func (s *fetchSession) rotate() {
 func (fs *fetchSessions) release(f *fetchRequest) {
 	if f.session != nil {
 		f.session.busy = false
-		f.session = nil
+		f.session, f.parts = nil, nil
+	}
+	if cap(f.parts) > fetchPartsKeep {
+		f.parts = nil
 	}
 }
+
+// fetchPartsKeep is how many partitions of Fetches without a session a connection keeps room for.
+const fetchPartsKeep = 1024
 
 // appendFetchParts resolves one topic of a request.
 func (n *Node) appendFetchParts(parts []fetchPart, t *wire.FetchTopic, v wire.APIVersion) []fetchPart {
