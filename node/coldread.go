@@ -69,7 +69,7 @@ func (s *coldReads) take() []byte {
 
 func (l *Loop) startColdRead(c *Conn, scratch []byte) {
 	r := &c.out.ranges[0]
-	c.out.scratch = scratch
+	c.out.scratch, c.out.coldFile = scratch, r.file.retain()
 	c.ops++
 	l.engine.ReadAt(c.token(tokenConnCold), r.file.fd, scratch[:min(int64(len(scratch)), r.length)], r.offset)
 }
@@ -93,7 +93,8 @@ func (l *Loop) coldRead(c *Conn, res int32) {
 // endColdRead hands the scratch buffer on to the next that waits.
 func (l *Loop) endColdRead(c *Conn) {
 	scratch := c.out.scratch
-	c.out.scratch = nil
+	c.out.coldFile.release()
+	c.out.scratch, c.out.coldFile = nil, nil
 	for len(l.cold.waiting) > 0 {
 		next := l.cold.waiting[0]
 		l.cold.waiting = l.cold.waiting[1:]

@@ -33,7 +33,9 @@ type Conn struct {
 	serial   bool
 	// consuming guards consume against itself: an answer that comes at once calls it again.
 	consuming bool
+	// starving says that it waits for memory, starvedAt since when.
 	starving  bool
+	starvedAt time.Duration
 
 	fetch  fetchRequest
 	client api.Client
@@ -71,6 +73,7 @@ func (l *Loop) connEvent(kind uint64, generation, slot uint32, e *iouring.Event)
 		switch {
 		case kind == tokenConnRecv && e.Res > 0:
 			l.engine.ReleaseBuffer(e.BufID)
+			l.freed = true
 		case kind == tokenConnCold:
 			l.endColdRead(c)
 		}
@@ -109,6 +112,7 @@ func (c *Conn) close() {
 	c.loop.engine.CancelFD(c.fd)
 	_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
 	c.fetch.abandon()
+	c.pipeline.drop()
 	c.out.drop(c.loop)
 	if c.in.backlog != nil {
 		c.loop.release(c.in.backlog)

@@ -97,10 +97,14 @@ const coldBytesMax = 4 << 20
 func (n *Node) serveCold(l *Loop, call *coldCall) {
 	defer n.recoverCold(l, call)
 	h := call.request.Header
-	n.limitDecode(len(call.request.Body))
-	answer, err := api.Answer(n, &call.request)
-	n.endDecode(len(call.request.Body))
+	answer, err := n.answerCold(&call.request)
 	l.send(messageFunc(func(l *Loop) { l.finishCold(call, h, answer, err) }))
+}
+
+func (n *Node) answerCold(req *api.Request) ([]byte, error) {
+	n.limitDecode(len(req.Body))
+	defer n.endDecode(len(req.Body))
+	return api.Answer(n, req)
 }
 
 func (l *Loop) finishCold(call *coldCall, h wire.RequestHeader, answer []byte, err error) {

@@ -273,13 +273,24 @@ func (l *Loop) sweep() {
 	}
 	l.nextSweep = l.mono + sweepInterval
 	idle := time.Duration(l.node.config().ConnectionIdleMS) * time.Millisecond
+	l.freed = true // memory that the kernel refused may be had now
 	l.conns.all(func(c *Conn) {
 		switch {
 		case c.closing:
-		case c.in.size > 0 && !c.serial && c.pipeline.len() < inFlightMax && l.mono-c.in.since > requestTimeout+time.Duration(c.in.size/requestRate)*time.Second:
+		case c.late():
 			c.refuse("a request did not arrive in time", "bytes", c.in.size, "received", c.in.filled)
-		case idle > 0 && l.mono-c.lastActive > idle && !c.fetch.waiting:
+		case idle > 0 && l.mono-c.lastActive > idle && (c.pipeline.len() == 0 || !c.out.empty()):
 			c.close()
 		}
 	})
+}
+
+// late says that the client does not get on with a request that it began: no byte of it came for a while, or in all
+// they come too slowly.
+func (c *Conn) late() bool {
+	if c.in.size == 0 || c.starving {
+		return false
+	}
+	now, patience := c.loop.mono, c.loop.node.seams.requestTimeout
+	return now-c.lastActive > patience || now-c.in.since > patience+time.Duration(c.in.filled/requestRate)*time.Second
 }

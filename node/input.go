@@ -181,17 +181,23 @@ func (c *Conn) starve() {
 	if c.starving {
 		return
 	}
-	c.starving = true
+	c.starving, c.starvedAt = true, c.loop.mono
 	c.loop.metrics.starved.Inc()
 	c.loop.starved = append(c.loop.starved, c)
 }
 
-// resumeStarved lets those who wait for memory try again, oldest first: once a turn, since only a turn frees any.
+// resumeStarved lets those who wait for memory try again, oldest first, if any came back. The time they waited is not
+// counted against them.
 func (l *Loop) resumeStarved() {
+	if !l.freed {
+		return
+	}
 	waiting := l.starved
-	l.starved = nil
+	l.starved, l.freed = nil, false
 	for _, c := range waiting {
 		c.starving = false
+		c.in.since += l.mono - c.starvedAt
+		c.lastActive = l.mono
 		switch {
 		case c.closing:
 		case c.in.body != nil:

@@ -37,8 +37,10 @@ type Loop struct {
 	outBuffers  [][]byte
 	// provided counts the engine's receive buffers that are out.
 	provided int
-	// starved are connections that wait for request memory or provided buffers.
+	// starved are connections that wait for request memory or provided buffers; freed says that some came back since
+	// they last tried.
 	starved []*Conn
+	freed   bool
 
 	sync   syncer
 	timers timerHeap
@@ -170,7 +172,7 @@ func (l *Loop) readClocks() {
 // waitFor is how long the next Poll may sleep: not at all while work is left over from this turn. Answers that go out
 // late in a turn let requests in whose appends are left over.
 func (l *Loop) waitFor() time.Duration {
-	if len(l.active) > 0 || l.overflown > 0 || len(l.dirty) > 0 {
+	if len(l.active) > 0 || l.overflown > 0 || len(l.dirty) > 0 || len(l.starved) > 0 && l.freed {
 		return 0
 	}
 	wait := turnWaitMax
@@ -232,6 +234,9 @@ func (l *Loop) flushOverflow() {
 		rest := copy(waiting, waiting[sent:])
 		clear(waiting[rest:])
 		l.overflow[i] = waiting[:rest]
+	}
+	if l.overflown == 0 {
+		l.conns.all((*Conn).consume) // they were not read meanwhile
 	}
 }
 

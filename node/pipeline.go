@@ -31,10 +31,22 @@ func (p *pipeline) len() int        { return len(p.items) - p.head }
 func (p *pipeline) front() *pending { return p.items[p.head] }
 
 func (p *pipeline) push(r *pending) {
-	if p.head == len(p.items) {
-		p.items, p.head = p.items[:0], 0
+	if p.head >= inFlightMax || p.head == len(p.items) { // one that is never empty slides down
+		n := copy(p.items, p.items[p.head:])
+		clear(p.items[n:])
+		p.items, p.head = p.items[:n], 0
 	}
 	p.items = append(p.items, r)
+}
+
+// drop frees what the answers hold that wait for one before them.
+func (p *pipeline) drop() {
+	for _, r := range p.items[p.head:] {
+		if r.done {
+			dropRanges(r.ranges)
+			r.ranges = nil
+		}
+	}
 }
 
 func (p *pipeline) pop() *pending {

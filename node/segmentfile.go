@@ -1,9 +1,11 @@
 package node
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/ringmill/ringmill/segment"
+	"github.com/ringmill/ringmill/wire"
 )
 
 // segmentFile is an open segment file with a count of who uses it: the partition that opened it, each answer whose
@@ -62,21 +64,35 @@ func (l *Loop) fileOf(p *partition, seg *segment.Segment) *segmentFile {
 
 func (l *Loop) opened(p *partition, seg *segment.Segment, name string, f segment.File, err error) {
 	delete(p.opening, seg)
-	if err != nil {
-		l.storageFault(p.dir, "open "+name, err)
-		l.resumeParked(p)
-		return
-	}
-	if p.stopped != 0 {
+	switch gone := p.stopped != wire.None || !p.has(seg); {
+	case gone && err == nil:
 		_ = f.Close()
-		return
-	}
-	p.addFile(seg, l.node.newSegmentFile(f, name))
-	if len(p.plans) > 0 {
-		l.markDirty(p)
+	case gone: // with its file, by retention or with its topic
+	case err == nil:
+		p.addFile(seg, l.node.newSegmentFile(f, name))
+		if len(p.plans) > 0 {
+			l.markDirty(p)
+		}
+	case passes(err):
+		l.openRefused(p, err)
+	default:
+		l.storageFault(p.dir, "open "+name, err)
 	}
 	l.resumeParked(p)
 }
+
+// openRefused answers what waits for a file that cannot be opened now, for want of a descriptor.
+func (l *Loop) openRefused(p *partition, err error) {
+	for _, s := range p.parked {
+		s.located = &located{err: err}
+	}
+	if len(p.plans) > 0 && len(p.writing) == 0 {
+		l.writeFailed(p, err)
+	}
+}
+
+// has says whether a segment is still part of the log.
+func (p *partition) has(seg *segment.Segment) bool { return slices.Contains(p.log().Segments(), seg) }
 
 func (p *partition) addFile(seg *segment.Segment, f *segmentFile) {
 	if p.files == nil {

@@ -22,8 +22,9 @@ type buffer struct {
 // of two, charged against a bound. Small slabs are charged whole; of a large one only what has arrived and one step
 // ahead, so that a client that claims 100 MiB and sends nothing holds one step.
 type slabPool struct {
-	// max is the bound on charged bytes; charged is what is out now.
+	// max is the bound on charged bytes; charged is what is out now. over is the one slab that exceeds it, if one does.
 	max, charged int
+	over         *buffer
 	// free keeps slabs of each class for reuse, freeBytes of them in all.
 	free      [slabClasses][][]byte
 	freeBytes int
@@ -54,7 +55,7 @@ func (s *slabPool) take(n int) *buffer {
 		return s.takeLarge(n)
 	}
 	size := slabMin << class
-	if s.charged+size > s.max {
+	if !s.fits(size, nil) {
 		return nil
 	}
 	memory := s.reuse(class)
@@ -64,8 +65,7 @@ func (s *slabPool) take(n int) *buffer {
 			return nil
 		}
 	}
-	s.charged += size
-	return &buffer{data: memory, refs: 1, provided: -1, charged: size}
+	return s.charge(&buffer{data: memory, refs: 1, provided: -1}, size)
 }
 
 func (s *slabPool) reuse(class int) []byte {
@@ -80,15 +80,28 @@ func (s *slabPool) reuse(class int) []byte {
 }
 
 func (s *slabPool) takeLarge(n int) *buffer {
-	if s.charged+slabStep > s.max {
+	if !s.fits(slabStep, nil) {
 		return nil
 	}
 	memory, err := iouring.Map(n)
 	if err != nil {
 		return nil
 	}
-	s.charged += slabStep
-	return &buffer{data: memory, refs: 1, provided: -1, charged: slabStep}
+	return s.charge(&buffer{data: memory, refs: 1, provided: -1}, slabStep)
+}
+
+// fits says whether n more bytes may be charged to b, nil for a new slab. One slab at a time may exceed the bound:
+// otherwise large frames that only fit one by one would hold each other up, and one larger than the bound never end.
+func (s *slabPool) fits(n int, b *buffer) bool {
+	return s.charged+n <= s.max || s.over == nil || s.over == b
+}
+
+func (s *slabPool) charge(b *buffer, n int) *buffer {
+	b.charged += n
+	if s.charged += n; s.charged > s.max {
+		s.over = b
+	}
+	return b
 }
 
 // extend charges a large slab for one more step beyond filled, and says up to where it may be filled now; filled
@@ -98,17 +111,19 @@ func (s *slabPool) extend(b *buffer, filled, size int) int {
 	if filled < limit {
 		return limit
 	}
-	if s.charged+slabStep > s.max {
+	if !s.fits(slabStep, b) {
 		return filled
 	}
-	b.charged += slabStep
-	s.charged += slabStep
+	s.charge(b, slabStep)
 	return min(b.charged, size)
 }
 
 // give takes a slab back.
 func (s *slabPool) give(b *buffer) {
 	s.charged -= b.charged
+	if s.over == b {
+		s.over = nil
+	}
 	class := slabClass(len(b.data))
 	if class < slabClasses && s.freeBytes+len(b.data) <= slabKeep {
 		s.free[class] = append(s.free[class], b.data)
@@ -121,6 +136,7 @@ func (s *slabPool) give(b *buffer) {
 // release drops one reference to b.
 func (l *Loop) release(b *buffer) {
 	b.refs--
+	l.freed = l.freed || b.refs == 0
 	switch {
 	case b.refs > 0:
 	case b.refs < 0:

@@ -33,10 +33,11 @@ type transmit struct {
 	ranges []fileRange
 	// blocked waits for the socket, reading for a cold range; queued says that the connection is in Loop.active.
 	blocked, reading, queued bool
-	// scratch is the buffer of the cold read under way; warm is how many bytes of the first range the last one
-	// brought in.
-	scratch []byte
-	warm    int64
+	// scratch is the buffer of the cold read under way, coldFile a reference to what it reads; warm is how many bytes
+	// of the first range the last one brought in.
+	scratch  []byte
+	coldFile *segmentFile
+	warm     int64
 }
 
 // unsent is how many bytes of memory wait; file ranges cost none.
@@ -49,12 +50,26 @@ func (t *transmit) append(l *Loop, answer []byte, ranges []fileRange) {
 	if t.mem == nil {
 		t.mem = l.takeOutBuffer()
 	}
+	t.compact()
 	base := len(t.mem)
 	t.mem = append(t.mem, answer...)
 	for _, r := range ranges {
 		r.at += base
 		t.ranges = append(t.ranges, r)
 	}
+}
+
+// compact moves what is not sent to the front once that costs less than it frees: a client that reads slowly but without
+// pause never lets mem run empty.
+func (t *transmit) compact() {
+	if t.sent < outBufferMax || t.sent < t.unsent() {
+		return
+	}
+	for i := range t.ranges {
+		t.ranges[i].at -= t.sent
+	}
+	t.mem = t.mem[:copy(t.mem, t.mem[t.sent:])]
+	t.sent = 0
 }
 
 // drop frees what a closed connection did not send.
