@@ -122,7 +122,7 @@ func (f *fetchRequest) gather() {
 			continue
 		}
 		f.out++
-		*share = fetchShare{request: f, owner: owner}
+		*share = fetchShare{request: f, owner: owner, from: wire.NoOffset}
 		if owner == l {
 			share.plan()
 		} else {

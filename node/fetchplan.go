@@ -43,7 +43,7 @@ func (s *fetchShare) plan() {
 		if !s.owner.planPart(s, p) {
 			return
 		}
-		s.located, s.from = nil, 0
+		s.located, s.from = nil, wire.NoOffset
 	}
 	s.done = true
 	if to := s.request.conn.loop; to != s.owner {
@@ -70,7 +70,11 @@ func (l *Loop) planPart(s *fetchShare, p *fetchPart) bool {
 	if p.diverging.Set {
 		return true
 	}
-	plan := part.log().PlanFetch(max(p.ask.FetchOffset, s.from), p.highWatermark)
+	from := p.ask.FetchOffset
+	if s.from >= 0 {
+		from = s.from
+	}
+	plan := part.log().PlanFetch(from, p.highWatermark)
 	switch plan.Status {
 	case segment.FetchEmpty:
 		return true
@@ -174,9 +178,11 @@ func (l *Loop) loadIndex(s *fetchShare, part *partition, plan segment.FetchPlan)
 	l.background(func() Message {
 		index, err := plan.LoadIndex(fs)
 		return messageFunc(func(l *Loop) {
-			if err != nil {
+			switch {
+			case part.stopped != wire.None || !part.has(plan.Segment): // deleted meanwhile: planned again
+			case err != nil:
 				s.located = &located{err: err}
-			} else if part.stopped == wire.None {
+			default:
 				part.log().IndexLoaded(index)
 			}
 			s.plan()

@@ -27,6 +27,9 @@ func (o *opener) loadProducers() error {
 			from = end
 		}
 	}
+	if err := o.widenWindows(from); err != nil {
+		return err
+	}
 	if from >= end {
 		return nil
 	}
@@ -109,6 +112,16 @@ func (o *opener) replaySegment(s *Segment, from wire.Offset) error {
 	if err != nil {
 		return err
 	}
+	var ignored producerUndo
+	return o.walkFrom(s, start, func(b wire.RecordBatch) {
+		if b.LastOffset() >= from {
+			o.log.producers.update(b, &ignored)
+		}
+	})
+}
+
+// walkFrom calls visit for each batch of a segment from a position on.
+func (o *opener) walkFrom(s *Segment, start wire.Position, visit func(wire.RecordBatch)) error {
 	f, size, err := o.openFile(fileName("", s.baseOffset, logSuffix)[1:])
 	if err != nil {
 		return err
@@ -117,16 +130,13 @@ func (o *opener) replaySegment(s *Segment, from wire.Offset) error {
 	w := &o.walker
 	w.start(o.dir, s.baseOffset, f, min(size, s.size))
 	w.position = start
-	var ignored producerUndo
 	for {
 		b, _, ok, err := w.next()
 		if !ok || err != nil {
 			o.noteDamage(w.damage)
 			return err
 		}
-		if b.LastOffset() >= from {
-			o.log.producers.update(b, &ignored)
-		}
+		visit(b)
 	}
 }
 
