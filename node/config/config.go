@@ -17,6 +17,7 @@ type Config struct {
 	Listeners                 []Listener
 	AdvertisedListeners       []Listener // one for each of Listeners, in their order
 	ListenBacklog             int        `property:"socket.listen.backlog.size"`
+	SendBufferBytes           int        `property:"socket.send.buffer.bytes"` // not positive: the kernel's choice
 	RequestBytesMax           int        `property:"socket.request.max.bytes"`
 	RequestMemoryBytes        int64      `property:"ringmill.request.memory.bytes"`
 	ConnectionsMax            int        `property:"max.connections"`

@@ -26,6 +26,8 @@ var networkProperties = []Property{
 		"Access control is not built yet. A value is refused, because serving without the asked-for checks would let everybody in."),
 	effective("socket.listen.backlog.size", Int, "50", atLeast(1), ReadOnly,
 		"How many connections the kernel keeps waiting for accept on each listener."),
+	effective("socket.send.buffer.bytes", Int, "102400", nil, ReadOnly,
+		"SO_SNDBUF of each connection, in bytes. -1 lets the kernel size it, for clients a long way off: it bounds one connection to this much for each round trip. On a short way the fixed size is faster."),
 	effective("socket.request.max.bytes", Int, "104857600", atLeast(1), ReadOnly,
 		"The longest request the node reads, in bytes. A longer length prefix closes the connection before anything is buffered."),
 	effective("connections.max.idle.ms", Long, "600000", nil, ReadOnly,
