@@ -45,7 +45,7 @@ func newServers(o options, dir string) (ringmill, kafka *server, err error) {
 	ringmill = &server{
 		name: "ringmill", address: loopback(ports[0]), log: filepath.Join(dir, "ringmill.log"),
 		argv: []string{o.ringmill, "serve", "--listen", loopback(ports[0]), "--data", filepath.Join(dir, "ringmill"),
-			"--set", "ringmill.http.listen=" + loopback(ports[1])},
+			"--set", "ringmill.http.listen=" + loopback(ports[1]), "--set", "log.segment.delete.delay.ms=0"},
 		policy: map[durability]map[string]string{
 			durable: {"ringmill.flush.policy": "commit"}, cache: {"ringmill.flush.policy": "cache"}},
 	}
