@@ -271,7 +271,7 @@ func (l *Loop) sweep() {
 	if l.mono < l.nextSweep {
 		return
 	}
-	l.nextSweep = l.mono + sweepInterval
+	l.nextSweep = l.mono + l.node.seams.sweepInterval
 	idle := time.Duration(l.node.config().ConnectionIdleMS) * time.Millisecond
 	l.freed = true // memory that the kernel refused may be had now
 	l.conns.all(func(c *Conn) {

@@ -12,9 +12,9 @@ import (
 type seams struct {
 	fs        segment.FS
 	newEngine func(kind string, loop int) (iouring.Engine, iouring.Probe, error)
-	// requestTimeout is how long a request's bytes may stay away, see sweep; drainTimeout how long requests under way
-	// may take once the node is to stop.
-	requestTimeout, drainTimeout time.Duration
+	// requestTimeout is how long a request's bytes may stay away, sweepInterval how often that is looked at, see sweep;
+	// drainTimeout how long requests under way may take once the node is to stop.
+	requestTimeout, sweepInterval, drainTimeout time.Duration
 }
 
 func defaultSeams() seams {
@@ -23,6 +23,6 @@ func defaultSeams() seams {
 		newEngine: func(kind string, _ int) (iouring.Engine, iouring.Probe, error) {
 			return iouring.New(kind, iouring.Config{})
 		},
-		requestTimeout: requestTimeout, drainTimeout: drainTimeout,
+		requestTimeout: requestTimeout, sweepInterval: sweepInterval, drainTimeout: drainTimeout,
 	}
 }
