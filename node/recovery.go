@@ -1,0 +1,193 @@
+package node
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/ringmill/ringmill/segment"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// loadTopics opens every partition that the metadata names, creating what a crash between the metadata and the
+// directories left out, and replays the journals into them.
+func (n *Node) loadTopics() error {
+	found, err := n.scanDirs()
+	if err != nil {
+		return err
+	}
+	dirs := make(map[wire.TopicPartition]foundPartition, len(found))
+	for _, f := range found {
+		dirs[f.tp] = f
+	}
+	var jobs []*openJob
+	for t := range n.store.Image().Topics() {
+		topic, err := n.newTopic(t)
+		if err != nil {
+			return &StartError{Path: "topic " + t.Name, Problem: err.Error(), Cure: "mend the property in the configuration"}
+		}
+		for i := range t.Partitions {
+			tp := wire.TopicPartition{Topic: t.Name, Partition: wire.PartitionIndex(i)}
+			f, ok := dirs[tp]
+			if !ok || readTopicID(f.dir.fs, f.path) != t.ID && !readTopicID(f.dir.fs, f.path).IsZero() {
+				f = foundPartition{dir: n.dirFor(), tp: tp}
+			}
+			jobs = append(jobs, &openJob{topic: topic, found: f})
+		}
+	}
+	return n.runOpenJobs(jobs)
+}
+
+// openJob opens one partition's log.
+type openJob struct {
+	topic  *topic
+	found  foundPartition
+	log    *segment.Log
+	report segment.RecoveryReport
+	err    error
+}
+
+// runOpenJobs recovers logs side by side (num.recovery.threads.per.data.dir), replays the journals into them and deals
+// the partitions to the loops.
+func (n *Node) runOpenJobs(jobs []*openJob) error {
+	work := make(chan *openJob)
+	var done sync.WaitGroup
+	for range max(1, n.config().RecoveryThreads) * len(n.dirs) {
+		done.Add(1)
+		go func() {
+			defer done.Done()
+			for j := range work {
+				j.run(n)
+			}
+		}()
+	}
+	for _, j := range jobs {
+		work <- j
+	}
+	close(work)
+	done.Wait()
+	for _, j := range jobs {
+		if j.err != nil {
+			return &StartError{Path: j.found.path, Problem: j.err.Error(), Cure: "see docs/reliability.md, recovery"}
+		}
+	}
+	if err := n.replayJournals(jobs); err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		j.topic.parts[j.found.tp.Partition] = n.newPartition(j.topic, j.found.tp.Partition, j.found.dir, j.log)
+		if j.found.tp.Partition == wire.PartitionIndex(len(j.topic.parts)-1) {
+			n.topics.put(j.topic)
+		}
+	}
+	return nil
+}
+
+func (j *openJob) run(n *Node) {
+	d := j.found.dir
+	cfg := segmentConfig(n.config(), &j.topic.config)
+	if j.found.path == "" {
+		j.found.path = filepath.Join(d.path, fmt.Sprintf("%s-%d", j.topic.name, j.found.tp.Partition))
+		j.log, j.err = createLog(d, j.found.path, cfg, j.topic.id)
+		return
+	}
+	j.log, j.report, j.err = segment.OpenLog(d.fs, j.found.path, cfg, segment.OpenOptions{
+		RecoveryPoint: d.recovery[j.found.tp], LogStartOffset: d.starts[j.found.tp], Clean: d.clean, NowMS: wallNow(),
+	})
+	logRecovery(&j.report)
+}
+
+// createLog makes a partition's directory; one of another topic of that name, left over from a deletion that a crash
+// interrupted, is set aside first.
+func createLog(d *logDir, path string, cfg segment.Config, id wire.TopicID) (*segment.Log, error) {
+	if _, err := d.fs.Stat(path); err == nil {
+		if err := d.fs.Rename(path, path+"."+strings.ReplaceAll(newUUID().String(), "-", "")+"-stray"); err != nil {
+			return nil, err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	log, err := segment.CreateLog(d.fs, path, cfg, id, 0)
+	if err != nil {
+		return nil, err
+	}
+	return log, d.fs.SyncDir(d.path)
+}
+
+func logRecovery(r *segment.RecoveryReport) {
+	if r.Damage != nil {
+		slog.Error("damage below the recovery point: kept, nothing cut", "directory", r.Dir, "damage", r.Damage)
+	}
+	if r.TruncatedBytes > 0 {
+		slog.Warn("torn tail cut", "directory", r.Dir, "bytes", r.TruncatedBytes, "logEndOffset", int64(r.TruncatedAt), "why", r.TruncatedWhy)
+	}
+	if len(r.RebuiltIndexes)+len(r.RemovedFiles) > 0 {
+		slog.Info("log recovered", "directory", r.Dir, "scannedBytes", r.ScannedBytes, "rebuilt", r.RebuiltIndexes, "removed", r.RemovedFiles)
+	}
+}
+
+// replayJournals gives the batches that a power cut took from the segments back to them, and begins the journals anew.
+// Journals of loops that are no longer configured are replayed and removed.
+func (n *Node) replayJournals(jobs []*openJob) error {
+	logs := make(map[journalTarget]*segment.Log, len(jobs))
+	for _, j := range jobs {
+		logs[journalTarget{j.topic.id, j.found.tp.Partition}] = j.log
+	}
+	for _, l := range n.loops {
+		var err error
+		if l.sync.journal, l.sync.file, err = n.openJournal(n.journalName(l.index), logs); err != nil {
+			return err
+		}
+	}
+	fsys := n.dirs[0].fs
+	for i := len(n.loops); ; i++ {
+		name := n.journalName(i)
+		if _, err := fsys.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		_, file, err := n.openJournal(name, logs)
+		if err != nil {
+			return err
+		}
+		_ = file.Close()
+		if err := fsys.Remove(name); err != nil {
+			return startError(name, err)
+		}
+	}
+}
+
+func (n *Node) openJournal(name string, logs map[journalTarget]*segment.Log) (*segment.Journal, segment.File, error) {
+	fsys := n.dirs[0].fs
+	journal, file, err := segment.OpenJournal(fsys, name, n.journalConfig(), func(r *segment.JournalReader) error {
+		report, err := segment.ReplayJournal(fsys, r, wallNow(), func(id wire.TopicID, p wire.PartitionIndex) *segment.Log {
+			return logs[journalTarget{id, p}]
+		})
+		if report.Entries > 0 {
+			slog.Info("journal replayed", "journal", name, "entries", report.Entries, "appended", report.Replayed, "orphans", report.Orphans)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, nil, startError(name, err)
+	}
+	return journal, file, nil
+}
+
+type journalTarget struct {
+	id        wire.TopicID
+	partition wire.PartitionIndex
+}
+
+func (n *Node) journalConfig() segment.JournalConfig {
+	var salt [8]byte
+	_, _ = rand.Read(salt[:])
+	cfg := segment.JournalConfig{Bytes: n.config().JournalBytes, Salt: binary.BigEndian.Uint64(salt[:])}
+	cfg.TrackBytes = min(segment.DefaultJournalTrackBytes, cfg.Bytes/2)
+	return cfg
+}

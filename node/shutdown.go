@@ -1,0 +1,188 @@
+package node
+
+import (
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/ringmill/ringmill/segment"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// stop drains the node: no new connections, what is under way is answered, everything is put on disk, and the mark of
+// a clean stop is left. After a failure nothing is written any more: the next start recovers.
+func (n *Node) stop() error {
+	n.ready.Store(false)
+	n.stopping.Store(true)
+	failed := n.hasFailed()
+	if !failed {
+		n.drain()
+	}
+	close(n.quit)
+	<-n.groups.stopped
+	if !failed {
+		failed = !n.closeLogs()
+	}
+	n.stopLoops()
+	if n.http != nil {
+		n.http.close()
+	}
+	if !failed {
+		n.markClean()
+	}
+	n.closeFiles()
+	if n.hasFailed() {
+		return n.failure
+	}
+	return nil
+}
+
+// drainTimeout bounds how long requests under way may take once the node is to stop.
+const drainTimeout = 5 * time.Second
+
+// drain closes each connection when its requests are answered; long polls are answered at once.
+func (n *Node) drain() {
+	deadline := time.Now().Add(n.seams.drainTimeout)
+	for _, ln := range n.listeners {
+		n.loops[0].on(func(l *Loop) { l.engine.CancelFD(ln.fd) })
+	}
+	for time.Now().Before(deadline) {
+		open := 0
+		for _, l := range n.loops {
+			l.on(func(l *Loop) { open += l.drainConns() })
+		}
+		if open == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// drainConns closes the idle connections and says how many are not.
+func (l *Loop) drainConns() (busy int) {
+	l.conns.all(func(c *Conn) {
+		switch {
+		case c.closing:
+		case c.pipeline.len() == 0 && c.out.empty():
+			c.close()
+		default:
+			busy++
+			if c.fetch.waiting {
+				c.fetch.expired()
+			}
+		}
+	})
+	return busy
+}
+
+// closeLogs puts every log on disk with its indexes and a producer snapshot, so that the next start scans nothing.
+func (n *Node) closeLogs() bool {
+	ok := true
+	for _, l := range n.loops {
+		var closes []logClose
+		l.on(func(l *Loop) { closes = l.planCloses() })
+		for i := range closes {
+			closes[i].done = closes[i].run()
+			ok = ok && closes[i].done
+		}
+		l.on(func(*Loop) {
+			for i := range closes {
+				if closes[i].done {
+					closes[i].p.log().Flushed(closes[i].plan)
+				}
+			}
+		})
+	}
+	return ok && n.emptyJournals() &&
+		n.writeCheckpoints(segment.RecoveryPointCheckpoint, segment.HighWatermarkCheckpoint, segment.LogStartCheckpoint)
+}
+
+// logClose is one log's flush at a clean stop.
+type logClose struct {
+	p    *partition
+	plan segment.FlushPlan
+	done bool
+}
+
+// planCloses plans the close of the loop's logs, all but those that have nothing to do.
+func (l *Loop) planCloses() (closes []logClose) {
+	l.parts.all(func(p *partition) {
+		if p.stopped != wire.None {
+			return
+		}
+		plan := p.log().PlanClose()
+		plan.Limit(p.replica.WrittenEnd())
+		if !plan.Empty() {
+			closes = append(closes, logClose{p: p, plan: plan})
+		}
+	})
+	return closes
+}
+
+func (c *logClose) run() bool {
+	err := c.plan.Run(c.p.dir.fs)
+	if err != nil {
+		slog.Error("log cannot be closed cleanly", "partition", c.p.name(), "error", err)
+	}
+	return err == nil
+}
+
+// emptyJournals notes in each journal that the segments have everything, so that the next start replays nothing.
+func (n *Node) emptyJournals() bool {
+	ok := true
+	for _, l := range n.loops {
+		l.on(func(l *Loop) {
+			if l.sync.checking {
+				return // its own checkpoint ends with the loop; the rest is replayed, which changes nothing
+			}
+			plan := l.sync.journal.PlanCheckpoint()
+			if err := plan.Run(l.sync.file); err != nil {
+				slog.Error("journal cannot be emptied", "journal", n.journalName(l.index), "error", err)
+				ok = false
+			}
+		})
+	}
+	return ok
+}
+
+// markClean leaves Kafka's mark of a clean stop in each log directory.
+func (n *Node) markClean() {
+	for _, d := range n.dirs {
+		path := filepath.Join(d.path, segment.CleanShutdownFile)
+		if err := d.fs.WriteFileAtomic(path, segment.AppendCleanShutdown(nil, -1)); err != nil {
+			slog.Error("mark of a clean stop cannot be left", "path", path, "error", err)
+		}
+	}
+}
+
+// abandon undoes a start that failed.
+func (n *Node) abandon() {
+	if n.running {
+		n.stopping.Store(true)
+		n.stopLoops()
+	}
+	if n.http != nil {
+		n.http.close()
+	}
+	n.closeFiles()
+}
+
+func (n *Node) closeFiles() {
+	for _, ln := range n.listeners {
+		_ = ln.file.Close()
+	}
+	if n.store != nil {
+		_ = n.store.Close()
+	}
+	for _, l := range n.loops {
+		if l.sync.file != nil {
+			_ = l.sync.file.Close()
+		}
+	}
+	for _, d := range n.dirs {
+		_ = d.lock.Close()
+	}
+	if n.state != nil && n.state.lock != nil {
+		_ = n.state.lock.Close()
+	}
+}

@@ -1,0 +1,91 @@
+package node
+
+import (
+	"log/slog"
+	"path/filepath"
+
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/segment"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// foundPartition is a partition's directory.
+type foundPartition struct {
+	dir  *logDir
+	path string
+	tp   wire.TopicPartition
+}
+
+// scanDirs lists the partitions of all log directories. A partition in two of them is a start error: which one counts
+// is not for a node to guess.
+func (n *Node) scanDirs() ([]foundPartition, error) {
+	var found []foundPartition
+	seen := make(map[wire.TopicPartition]string)
+	for _, d := range n.dirs {
+		entries, err := d.fs.ReadDir(d.path)
+		if err != nil {
+			return nil, startError(d.path, err)
+		}
+		for _, e := range entries {
+			tp, ok := segment.ParsePartitionDir(e.Name)
+			if !ok || !e.IsDir || tp.Topic == clusterMetadataTopic {
+				continue
+			}
+			path := filepath.Join(d.path, e.Name)
+			if other, twice := seen[tp]; twice {
+				return nil, &StartError{Path: path, Problem: "the partition is in " + other + " too", Cure: "move one of the two away"}
+			}
+			seen[tp] = path
+			found = append(found, foundPartition{d, path, tp})
+		}
+	}
+	return found, nil
+}
+
+// clusterMetadataTopic is Apache Kafka's own quorum log, which a combined node keeps in its log directory.
+const clusterMetadataTopic = "__cluster_metadata"
+
+// importTopics takes up the topics of a log directory that Apache Kafka wrote: once, when the node's own metadata is
+// new. Later a directory that no topic has is a leftover, not a topic.
+func (n *Node) importTopics() error {
+	found, err := n.scanDirs()
+	if err != nil {
+		return err
+	}
+	topics := make(map[string]*image.TopicRecord)
+	var order []string
+	for _, f := range found {
+		t := topics[f.tp.Topic]
+		if t == nil {
+			t = &image.TopicRecord{Name: f.tp.Topic}
+			topics[f.tp.Topic] = t
+			order = append(order, f.tp.Topic)
+		}
+		t.Partitions = max(t.Partitions, int32(f.tp.Partition)+1)
+		if t.ID.IsZero() {
+			t.ID = readTopicID(f.dir.fs, f.path)
+		}
+	}
+	for _, name := range order {
+		t := topics[name]
+		if t.ID.IsZero() {
+			t.ID = newUUID()
+		}
+		if _, err := n.applyMeta(*t); err != nil {
+			return &StartError{Path: n.dirs[0].path, Problem: "topic " + name + ": " + err.Error(), Cure: "move its directories away"}
+		}
+	}
+	if len(order) > 0 {
+		slog.Info("topics taken up from the log directories", "topics", len(order))
+	}
+	return nil
+}
+
+func readTopicID(fsys segment.FS, dir string) wire.TopicID {
+	data, err := fsys.ReadFile(filepath.Join(dir, "partition.metadata"))
+	if err != nil {
+		return wire.TopicID{}
+	}
+	id, _ := segment.ReadPartitionMetadata(data)
+	return id
+}
