@@ -205,18 +205,25 @@ func (c *checker) checkPolls() {
 	}
 }
 
-// checkSendTimes is I6 for sends: swept by begin, each offset is above all that were acknowledged before it began.
+// checkSendTimes is I6 for sends: swept by begin, each offset is above all that were acknowledged before it began. It leaves
+// Sends sorted by begin; the other order is an index, for the sends are most of the memory.
 func (c *checker) checkSendTimes() {
-	byBegin := slices.DeleteFunc(slices.Clone(c.Sends), func(s Send) bool { return s.Outcome != OK })
-	byEnd := slices.Clone(byBegin)
-	slices.SortFunc(byBegin, func(a, b Send) int { return cmp.Compare(a.Begin, b.Begin) })
-	slices.SortFunc(byEnd, func(a, b Send) int { return cmp.Compare(a.End, b.End) })
-	highest := Send{Offset: -1}
-	next := 0
-	for _, s := range byBegin {
-		for ; next < len(byEnd) && byEnd[next].End < s.Begin; next++ {
-			if byEnd[next].Offset > highest.Offset {
-				highest = byEnd[next]
+	slices.SortFunc(c.Sends, func(a, b Send) int { return cmp.Compare(a.Begin, b.Begin) })
+	byEnd := make([]int32, 0, len(c.Sends))
+	for i, s := range c.Sends {
+		if s.Outcome == OK {
+			byEnd = append(byEnd, int32(i))
+		}
+	}
+	slices.SortFunc(byEnd, func(a, b int32) int { return cmp.Compare(c.Sends[a].End, c.Sends[b].End) })
+	highest, next := Send{Offset: -1}, 0
+	for _, s := range c.Sends {
+		if s.Outcome != OK {
+			continue
+		}
+		for ; next < len(byEnd) && c.Sends[byEnd[next]].End < s.Begin; next++ {
+			if acked := c.Sends[byEnd[next]]; acked.Offset > highest.Offset {
+				highest = acked
 			}
 		}
 		if s.Offset <= highest.Offset {

