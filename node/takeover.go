@@ -66,12 +66,17 @@ func (n *Node) importTopics() error {
 			t.ID = readTopicID(f.dir.fs, f.path)
 		}
 	}
+	configs, err := n.takeoverConfigs()
+	if err != nil {
+		return err
+	}
 	for _, name := range order {
 		t := topics[name]
 		if t.ID.IsZero() {
 			t.ID = newUUID()
 		}
-		if _, err := n.applyMeta(*t); err != nil {
+		records := append([]image.Record{*t}, configRecords(name, n.validConfigs(name, configs[name]))...)
+		if _, err := n.applyMeta(records...); err != nil {
 			return &StartError{Path: n.dirs[0].path, Problem: "topic " + name + ": " + err.Error(), Cure: "move its directories away"}
 		}
 	}

@@ -45,10 +45,7 @@ func (n *Node) newPartition(t *topic, index wire.PartitionIndex, d *logDir, log 
 // createTopic makes a topic durable and serves it. metaMu is held.
 func (n *Node) createTopic(name string, partitions int32, configs map[string]string) (*topic, error) {
 	id := newUUID()
-	records := []image.Record{image.TopicRecord{Name: name, ID: id, Partitions: partitions}}
-	for key, value := range configs {
-		records = append(records, image.ConfigRecord{Resource: image.Resource{Type: image.TopicResource, Name: name}, Key: key, Value: &value})
-	}
+	records := append([]image.Record{image.TopicRecord{Name: name, ID: id, Partitions: partitions}}, configRecords(name, configs)...)
 	m, err := n.applyMeta(records...)
 	if err != nil {
 		return nil, err
@@ -63,6 +60,14 @@ func (n *Node) createTopic(name string, partitions int32, configs map[string]str
 	}
 	n.topics.put(t)
 	return t, nil
+}
+
+// configRecords are a new topic's overrides as records.
+func configRecords(topic string, configs map[string]string) (records []image.Record) {
+	for key, value := range configs {
+		records = append(records, image.ConfigRecord{Resource: image.Resource{Type: image.TopicResource, Name: topic}, Key: key, Value: &value})
+	}
+	return records
 }
 
 // createPartitions makes the logs of a topic's partitions from first on.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ringmill/ringmill/tests/harness"
@@ -58,7 +59,7 @@ func TestOpensKafkaDirectory(t *testing.T) {
 			t.Parallel()
 			kafka := harness.StartKafka(t, harness.Options{})
 			topic := "written-by-kafka"
-			kafka.CreateNamedTopic(t, topic, 1, smallSegments...)
+			kafka.CreateNamedTopic(t, topic, 1, append(smallSegments, "retention.ms=-1")...)
 			want := fill(t, kafka, topic)
 			if files := harness.SegmentFiles(t, kafka.LogDir, topic, 0); len(files) < 2 {
 				t.Fatalf("only %d segments: the test would show little", len(files))
@@ -69,10 +70,25 @@ func TestOpensKafkaDirectory(t *testing.T) {
 				Properties: map[string]string{"advertised.listeners": ""},
 			})
 			wantValues(t, node.Consume(t, topic, len(want)), want)
+			wantConfig(t, node, topic, "retention.ms", "-1")
 			more := harness.Numbered("written by ringmill ", 300)
 			node.Produce(t, topic, more)
 			wantValues(t, node.Consume(t, topic, len(want)+len(more)), append(want, more...))
 		})
+	}
+}
+
+// wantConfig: a topic keeps the properties that it had under Apache Kafka; one that is kept for ever is not cut by a default.
+func wantConfig(t *testing.T, node *harness.Node, topic, property, want string) {
+	t.Helper()
+	configs, err := kadm.NewClient(node.Client(t)).DescribeTopicConfigs(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range configs[0].Configs {
+		if c.Key == property && (c.Value == nil || *c.Value != want) {
+			t.Errorf("%s is %v, want %s", property, c.MaybeValue(), want)
+		}
 	}
 }
 
