@@ -38,12 +38,9 @@ type logDir struct {
 // lockName is Apache Kafka's lock file at the root of a log directory.
 const lockName = ".lock"
 
-// openLogDir makes or opens a log directory and takes its lock.
+// openLogDir opens a log directory, which is there, and takes its lock.
 func openLogDir(path string, fsys segment.FS, appendPath string) (*logDir, error) {
 	d := &logDir{path: path, fs: fsys}
-	if err := fsys.MkdirAll(path, 0o755); err != nil {
-		return nil, startError(path, err)
-	}
 	var err error
 	if d.lock, err = lockDir(path); err != nil {
 		return nil, err

@@ -28,6 +28,8 @@ type Node struct {
 	dirs   []*logDir
 	topics *catalog
 	state  *stateDir
+	// made are the directories that this start made.
+	made []string
 
 	// metaMu serialises changes of the metadata: topics, configurations, producer id blocks.
 	metaMu sync.Mutex

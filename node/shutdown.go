@@ -2,6 +2,7 @@ package node
 
 import (
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -155,7 +156,7 @@ func (n *Node) markClean() {
 	}
 }
 
-// abandon undoes a start that failed.
+// abandon undoes a start that failed; directories that were not there before it go.
 func (n *Node) abandon() {
 	if n.running {
 		n.stopping.Store(true)
@@ -165,6 +166,9 @@ func (n *Node) abandon() {
 		n.http.close()
 	}
 	n.closeFiles()
+	for _, path := range n.made {
+		_ = os.RemoveAll(path)
+	}
 }
 
 func (n *Node) closeFiles() {

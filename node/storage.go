@@ -2,7 +2,9 @@ package node
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +14,9 @@ import (
 	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
-) // stateDir is where lies what is ringmill's alone: the metadata log and the loops' journals.
+)
+
+// stateDir is where lies what is ringmill's alone: the metadata log and the loops' journals.
 type stateDir struct {
 	path string
 	lock *os.File
@@ -26,7 +30,7 @@ func (n *Node) journalName(loop int) string {
 func (n *Node) openStorage(fsys segment.FS) error {
 	cfg := n.config()
 	n.state = &stateDir{path: filepath.Join(cfg.DataDir, "state")}
-	if err := fsys.MkdirAll(n.state.path, 0o755); err != nil {
+	if err := n.makeDir(fsys, n.state.path); err != nil {
 		return startError(n.state.path, err)
 	}
 	var err error
@@ -34,6 +38,9 @@ func (n *Node) openStorage(fsys segment.FS) error {
 		return err
 	}
 	for _, path := range cfg.LogDirs {
+		if err := n.makeDir(fsys, path); err != nil {
+			return startError(path, err)
+		}
 		d, err := openLogDir(path, fsys, cfg.AppendPath)
 		if err != nil {
 			return err
@@ -45,6 +52,22 @@ func (n *Node) openStorage(fsys segment.FS) error {
 	}
 	n.image.Store(n.store.Image())
 	return n.identify()
+}
+
+// makeDir makes a directory with those above it, and remembers the first that was missing: a start that fails takes
+// away what it made.
+func (n *Node) makeDir(fsys segment.FS, path string) error {
+	first := ""
+	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		first = at
+	}
+	if first != "" {
+		n.made = append(n.made, first)
+	}
+	return fsys.MkdirAll(path, 0o755)
 }
 
 // identify gives the node its cluster: the one that the metadata or a log directory names, or a new one.
