@@ -25,6 +25,7 @@ type appendUndo struct {
 	timeLast       TimeEntry
 	indexed        bool
 	timeIndexed    bool
+	txnEnded       bool
 	producer       producerUndo
 }
 
@@ -101,7 +102,10 @@ func (l *Log) place(b wire.RecordBatch, now wire.Timestamp) AppendPlan {
 	l.size += int64(len(b))
 	l.recent.push(base, recentBatch{last: last, position: int32(p.Position), length: int32(len(b))})
 	p.EpochChanged = l.AssignEpoch(b.PartitionLeaderEpoch(), base)
-	l.producers.update(b, &p.undo.producer)
+	if ended, ok := l.producers.update(b, &p.undo.producer); ok {
+		p.undo.txnEnded = true
+		l.noteEnded(s, ended)
+	}
 	return p
 }
 
@@ -126,6 +130,9 @@ func (l *Log) Undo(p AppendPlan) {
 	if p.EpochChanged {
 		l.epochs.TruncateFromEnd(p.BaseOffset)
 		l.epochsDirty = true
+	}
+	if u.txnEnded {
+		l.forgetEnded(s)
 	}
 	l.producers.undo(&u.producer)
 }

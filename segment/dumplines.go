@@ -203,7 +203,7 @@ func (l DumpRecord) AppendText(dst []byte) []byte {
 }
 
 func (c *DumpControl) appendText(dst []byte) []byte {
-	if c.ID == controlAbort || c.ID == controlCommit {
+	if c.endsTxn() {
 		return fmt.Appendf(dst, " endTxnMarker: %s coordinatorEpoch: %d", c.Type, c.CoordinatorEpoch)
 	}
 	return fmt.Appendf(dst, " controlType: %s(%d)", c.Type, c.ID)

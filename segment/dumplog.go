@@ -128,11 +128,14 @@ func readDumpControl(rec wire.Record) *DumpControl {
 	if c.ID >= 0 && int(c.ID) < len(controlTypes) {
 		c.Type = controlTypes[c.ID]
 	}
-	if (c.ID == controlAbort || c.ID == controlCommit) && len(rec.Value) >= 6 {
+	if c.endsTxn() && len(rec.Value) >= 6 {
 		c.CoordinatorEpoch = int32(binary.BigEndian.Uint32(rec.Value[2:]))
 	}
 	return c
 }
+
+// endsTxn reports whether it is ABORT or COMMIT.
+func (c *DumpControl) endsTxn() bool { return c.ID == 0 || c.ID == 1 }
 
 func (d *dumper) dumpJournal() error {
 	f, err := d.fs.OpenFile(d.name, ReadOnly, 0)

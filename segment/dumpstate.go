@@ -1,9 +1,7 @@
 package segment
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -71,29 +69,19 @@ func (d *dumper) eachBatch(visit func(wire.RecordBatch, wire.Position)) error {
 	}
 }
 
-// abortedEntrySize is the size of an entry of a .txnindex: int16 version, int64 producer id, first offset, last offset, last
-// stable offset (Kafka's AbortedTxn).
-const abortedEntrySize = 34
-
 func (d *dumper) dumpAborted() error {
 	data, err := d.content()
 	if err != nil {
 		return err
 	}
-	be := binary.BigEndian
-	for at := 0; at+abortedEntrySize <= len(data); at += abortedEntrySize {
-		e := data[at : at+abortedEntrySize]
-		if v := be.Uint16(e); v != 0 {
-			d.problem(Problem{path.Base(d.name), int64(at), fmt.Sprintf("version %d is unknown", v)})
-			return nil
-		}
+	entries, err := ReadTxnIndex(d.base, data)
+	for _, e := range entries {
 		d.emit(DumpAbortedTransaction{
-			ProducerID: wire.ProducerID(be.Uint64(e[2:])), FirstOffset: wire.Offset(be.Uint64(e[10:])),
-			LastOffset: wire.Offset(be.Uint64(e[18:])), LastStableOffset: wire.Offset(be.Uint64(e[26:])),
+			ProducerID: e.ProducerID, FirstOffset: e.FirstOffset, LastOffset: e.LastOffset, LastStableOffset: e.LastStableOffset,
 		})
 	}
-	if rest := len(data) % abortedEntrySize; rest > 0 {
-		d.broken(fmt.Errorf("its %d bytes are no multiple of %d", len(data), abortedEntrySize))
+	if err != nil {
+		d.problem(Problem{path.Base(d.name), int64(len(entries) * abortedEntrySize), err.Error()})
 	}
 	return nil
 }

@@ -126,8 +126,13 @@ func (p *FetchPlan) endByIndex(s *Segment) {
 }
 
 // ReleaseBelow says that the high watermark has passed off: the exact positions of batches below it need not be kept beyond
-// the newest 128.
-func (l *Log) ReleaseBelow(off wire.Offset) { l.recent.release(off) }
+// the newest 128, nor the transactions that ended below it.
+func (l *Log) ReleaseBelow(off wire.Offset) {
+	l.recent.release(off)
+	if len(l.unreplicated) > 0 {
+		l.releaseEnded(l.recent.visible)
+	}
+}
 
 // FetchRange is the exact range of a fetch: whole batches, from the one that holds the offset asked for. It is empty, with Start
 // at or above End, if that batch reaches the bound.

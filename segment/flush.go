@@ -24,6 +24,7 @@ type segmentFlush struct {
 	segment *Segment
 	index   indexWrite
 	time    indexWrite
+	txn     txnIndexWrite
 	closing bool // with the last entry of the time index
 }
 
@@ -60,7 +61,7 @@ func (l *Log) planFlush(closing bool) FlushPlan {
 			continue
 		}
 		p.segments = append(p.segments, segmentFlush{
-			segment: s, index: s.planIndex(), time: s.planTimeIndex(closing), closing: closing && s == active,
+			segment: s, index: s.planIndex(), time: s.planTimeIndex(closing), txn: s.planTxnIndex(), closing: closing && s == active,
 		})
 	}
 	return p
@@ -96,6 +97,9 @@ func (f *segmentFlush) run(fsys FS) error {
 	if err := syncNamed(fsys, f.segment.LogName()); err != nil {
 		return err
 	}
+	if err := f.txn.run(fsys); err != nil {
+		return err
+	}
 	return writeIndexes(fsys, f.time, f.index)
 }
 
@@ -117,6 +121,7 @@ func (l *Log) Flushed(p FlushPlan) {
 // not counted, since the next write replaces it.
 func (f *segmentFlush) done() {
 	s := f.segment
+	s.txn.written(f.txn)
 	x := &s.index
 	x.flushed = max(x.flushed, min(int32(x.Count()), int32((f.index.at+int64(len(f.index.data)))/offsetEntrySize)))
 	if f.closing {

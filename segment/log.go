@@ -49,6 +49,7 @@ type Log struct {
 	size          int64       // bytes of all segments
 	recent        recentBatches
 	producers     ProducerStateTable
+	unreplicated  []endedTxn // transactions that ended, until ReleaseBelow passes their markers; in the order of these
 	epochs        LeaderEpochCache
 	epochsDirty   bool        // the leader-epoch-checkpoint file lacks a change
 	snapshot      wire.Offset // offset of the newest producer snapshot file; NoOffset if there is none
@@ -103,7 +104,7 @@ func (l *Log) segmentAt(off wire.Offset) int {
 func (l *Log) ReleaseMemory() int {
 	n := l.recent.shrink()
 	for _, s := range l.segments {
-		n += s.index.release()
+		n += s.index.release() + s.txn.release(l.recent.visible)
 	}
 	return n
 }

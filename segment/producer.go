@@ -16,7 +16,7 @@ const noProducerEpoch wire.ProducerEpoch = -1
 // ProducerStateTable knows, for each producer id that wrote to the log, its epoch and its newest batches.
 type ProducerStateTable struct {
 	producers map[wire.ProducerID]*producerState // nil until the first
-	open      int                                // producers with a transaction open
+	open      openTxns
 }
 
 // producerBatch is one batch in a producer's window.
@@ -150,15 +150,15 @@ func (s *producerState) setEpoch(epoch wire.ProducerEpoch) {
 }
 
 // update notes a batch that is appended or found in the log; u keeps the entry as it was. A control batch must be whole: its
-// one record is read.
-func (t *ProducerStateTable) update(b wire.RecordBatch, u *producerUndo) {
+// one record is read. ended is the transaction that the batch ends, if it has records: then ok is true.
+func (t *ProducerStateTable) update(b wire.RecordBatch, u *producerUndo) (ended endedTxn, ok bool) {
 	id := b.ProducerID()
 	if id < 0 {
-		return
+		return ended, false
 	}
-	marker, isMarker := readTxnMarker(b)
+	marker, isMarker := wire.ReadTxnMarker(b)
 	if b.IsControl() && !isMarker {
-		return // a transaction that compaction has taken out
+		return ended, false // a transaction that compaction has taken out
 	}
 	s := t.producers[id]
 	*u = producerUndo{id: id, known: s != nil, used: true}
@@ -167,16 +167,18 @@ func (t *ProducerStateTable) update(b wire.RecordBatch, u *producerUndo) {
 	}
 	u.before = *s
 	if isMarker {
+		ended = endedTxn{id: id, first: s.txnFirstOffset, last: b.LastOffset(), aborted: !marker.Commit}
 		t.endTxn(s, b, marker)
-		return
+		return ended, ended.first >= 0
 	}
 	s.add(b.ProducerEpoch(), producerBatch{
 		lastOffset: b.LastOffset(), timestamp: b.MaxTimestamp(), lastSequence: b.LastSequence(), offsetDelta: b.LastOffsetDelta(),
 	})
 	if b.IsTransactional() && s.txnFirstOffset < 0 {
 		s.txnFirstOffset = b.BaseOffset()
-		t.open++
+		t.open.add(s.txnFirstOffset, id)
 	}
+	return ended, false
 }
 
 func (t *ProducerStateTable) create(id wire.ProducerID) *producerState {
@@ -188,13 +190,13 @@ func (t *ProducerStateTable) create(id wire.ProducerID) *producerState {
 	return &s
 }
 
-func (t *ProducerStateTable) endTxn(s *producerState, b wire.RecordBatch, m txnMarker) {
+func (t *ProducerStateTable) endTxn(s *producerState, b wire.RecordBatch, m wire.TxnMarker) {
 	s.setEpoch(b.ProducerEpoch())
-	s.coordinatorEpoch = m.coordinatorEpoch
+	s.coordinatorEpoch = m.CoordinatorEpoch
 	s.lastTimestamp = b.MaxTimestamp()
 	if s.txnFirstOffset >= 0 {
+		t.open.remove(s.txnFirstOffset)
 		s.txnFirstOffset = wire.NoOffset
-		t.open--
 	}
 }
 
@@ -205,10 +207,10 @@ func (t *ProducerStateTable) undo(u *producerUndo) {
 	}
 	s := t.producers[u.id]
 	if s.txnFirstOffset >= 0 && u.before.txnFirstOffset < 0 {
-		t.open--
+		t.open.remove(s.txnFirstOffset)
 	}
 	if s.txnFirstOffset < 0 && u.before.txnFirstOffset >= 0 {
-		t.open++
+		t.open.add(u.before.txnFirstOffset, u.id)
 	}
 	*s = u.before
 	if !u.known {

@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"math"
 	"slices"
 
 	"github.com/ringmill/ringmill/wire"
@@ -52,21 +51,6 @@ func (l *Log) Producers() []ActiveProducer {
 	return out
 }
 
-// FirstUndecidedOffset is the first offset of the oldest open transaction; ok is false if none is open. The last stable offset
-// is it or the high watermark, whichever is lower.
-func (l *Log) FirstUndecidedOffset() (first wire.Offset, ok bool) {
-	if l.producers.open == 0 {
-		return 0, false
-	}
-	first = math.MaxInt64
-	for _, s := range l.producers.producers {
-		if s.txnFirstOffset >= 0 {
-			first = min(first, s.txnFirstOffset)
-		}
-	}
-	return first, true
-}
-
 // entries gives the table as a snapshot's entries, by producer id.
 func (t *ProducerStateTable) entries() []ProducerEntry {
 	out := make([]ProducerEntry, 0, len(t.producers))
@@ -88,7 +72,7 @@ func (t *ProducerStateTable) restore(e ProducerEntry) {
 	s.epoch, s.coordinatorEpoch, s.lastTimestamp = e.Epoch, e.CoordinatorEpoch, e.Timestamp
 	if e.TxnFirstOffset >= 0 {
 		s.txnFirstOffset = e.TxnFirstOffset
-		t.open++
+		t.open.add(e.TxnFirstOffset, e.ProducerID)
 	}
 	if e.LastOffset >= 0 {
 		s.batches[0] = producerBatch{

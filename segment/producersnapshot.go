@@ -106,34 +106,3 @@ func (s *producerState) entry(id wire.ProducerID) ProducerEntry {
 	}
 	return e
 }
-
-// txnMarker is what a transaction marker's value says (Kafka's EndTransactionMarker).
-type txnMarker struct {
-	abort            bool
-	coordinatorEpoch int32
-}
-
-// Types of control records; a marker's key is int16 version, int16 type, its value int16 version, int32 coordinator epoch.
-const (
-	controlAbort  = 0
-	controlCommit = 1
-)
-
-// readTxnMarker reads the marker of a control batch; ok is false for data and for control batches of other kinds.
-func readTxnMarker(b wire.RecordBatch) (m txnMarker, ok bool) {
-	if !b.IsControl() || len(b) != b.Length() {
-		return m, false
-	}
-	it, err := b.Records(nil)
-	if err != nil {
-		return m, false
-	}
-	rec, ok := it.Next()
-	if !ok || len(rec.Key) < 4 || len(rec.Value) < 6 {
-		return m, false
-	}
-	kind := int16(binary.BigEndian.Uint16(rec.Key[2:]))
-	m.abort = kind == controlAbort
-	m.coordinatorEpoch = int32(binary.BigEndian.Uint32(rec.Value[2:]))
-	return m, kind == controlAbort || kind == controlCommit
-}

@@ -8,32 +8,38 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// loadProducers restores the producer table: the newest good snapshot within the log, and the batches after it. Without a
-// snapshot a clean log is taken to have no producers, as Kafka takes it, and any other is scanned from its start.
+// loadProducers restores the producer table and the transaction indexes: the newest good snapshot within the log that no
+// damaged index lies before, and the batches after it. Without a snapshot a clean log is taken to have no producers, as Kafka
+// takes it, and any other is scanned from its start.
 func (o *opener) loadProducers() error {
 	l := o.log
+	aborted, bad, err := o.readTxnIndexes()
+	if err != nil {
+		return err
+	}
 	snapshots, err := o.snapshots()
 	if err != nil {
 		return err
 	}
-	from, err := o.restore(snapshots)
+	from, err := o.restore(slices.DeleteFunc(snapshots, func(at wire.Offset) bool { return at > bad }))
 	if err != nil {
 		return err
 	}
 	end := l.LogEndOffset()
 	if from < 0 {
 		from = l.start
-		if o.opt.Clean {
+		if o.opt.Clean && bad > end {
 			from = end
 		}
 	}
+	takeTxnIndexes(aborted, from)
 	if err := o.widenWindows(from); err != nil {
 		return err
 	}
-	if from >= end {
-		return nil
-	}
 	if err := o.replayProducers(from); err != nil {
+		return err
+	}
+	if err := o.writeTxnIndexes(aborted); err != nil || from >= end {
 		return err
 	}
 	return o.writeSnapshot(end)
@@ -95,10 +101,13 @@ func (o *opener) restore(snapshots []wire.Offset) (wire.Offset, error) {
 	return wire.NoOffset, nil
 }
 
-// replayProducers notes the producers of all batches from an offset on. What cannot be read is damage that the scan for the
-// log end has met, or that the next one will.
+// replayProducers notes the producers of all batches from an offset on, and the transactions that end there. What cannot be
+// read is damage that the scan for the log end has met, or that the next one will.
 func (o *opener) replayProducers(from wire.Offset) error {
 	l := o.log
+	if from >= l.LogEndOffset() {
+		return nil
+	}
 	for _, s := range l.segments[l.segmentAt(from):] {
 		if err := o.replaySegment(s, from); err != nil {
 			return err
@@ -114,8 +123,11 @@ func (o *opener) replaySegment(s *Segment, from wire.Offset) error {
 	}
 	var ignored producerUndo
 	return o.walkFrom(s, start, func(b wire.RecordBatch) {
-		if b.LastOffset() >= from {
-			o.log.producers.update(b, &ignored)
+		if b.LastOffset() < from {
+			return
+		}
+		if ended, ok := o.log.producers.update(b, &ignored); ok {
+			o.log.noteEnded(s, ended)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -74,7 +73,7 @@ func (o *opener) gap(s *Segment, limit wire.Offset) (torn string) {
 	return ""
 }
 
-// truncate cuts a .log of size bytes after its last good batch, durably, and its transaction index with it.
+// truncate cuts a .log of size bytes after its last good batch, durably.
 func (o *opener) truncate(s *Segment, size wire.Position, why string) (err error) {
 	name := s.LogName()
 	f, err := o.fs.OpenFile(name, ReadWrite, 0)
@@ -90,32 +89,7 @@ func (o *opener) truncate(s *Segment, size wire.Position, why string) (err error
 	}
 	o.report.TruncatedBytes += int64(size - s.size)
 	o.report.TruncatedAt, o.report.TruncatedWhy = s.nextOffset, why
-	if err := o.cutTxnIndex(s); err != nil {
-		return err
-	}
 	return o.writeIndexes(s, false)
-}
-
-// An entry of a .txnindex: int16 version, then int64 each of producer id, first, last and last stable offset.
-const (
-	txnEntrySize  = 2 + 4*8
-	txnLastOffset = 2 + 2*8
-)
-
-// cutTxnIndex drops the aborted transactions of a .txnindex whose markers were cut off.
-func (o *opener) cutTxnIndex(s *Segment) error {
-	data, err := o.readIndex(s, txnIndexSuffix)
-	if err != nil || len(data) == 0 {
-		return err
-	}
-	n := 0
-	for n+txnEntrySize <= len(data) && wire.Offset(binary.BigEndian.Uint64(data[n+txnLastOffset:])) < s.nextOffset {
-		n += txnEntrySize
-	}
-	if n == len(data) {
-		return nil
-	}
-	return indexWrite{name: fileName(s.dir, s.baseOffset, txnIndexSuffix), at: int64(n)}.run(o.fs)
 }
 
 // scan walks the .log from the batch of the last index entry, or from the start, and notes each batch in the segment and the

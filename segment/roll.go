@@ -60,6 +60,7 @@ type RollPlan struct {
 	next     *Segment
 	index    indexWrite
 	time     indexWrite
+	txn      txnIndexWrite
 	snapshot []byte // nil if there is one at this offset
 }
 
@@ -81,7 +82,7 @@ func (l *Log) PlanRollAt(base wire.Offset) RollPlan {
 		panic("BUG: roll while rolling, below the log end offset, or of an empty segment to itself")
 	}
 	l.rolling = true
-	p := RollPlan{sealed: s, next: newSegment(l.dir, base), index: s.planIndex(), time: s.planTimeIndex(true)}
+	p := RollPlan{sealed: s, next: newSegment(l.dir, base), index: s.planIndex(), time: s.planTimeIndex(true), txn: s.planTxnIndex()}
 	if l.snapshot != base {
 		p.snapshot = AppendProducerSnapshot(nil, l.producers.entries())
 	}
@@ -92,6 +93,9 @@ func (l *Log) PlanRollAt(base wire.Offset) RollPlan {
 // always durable then, its .log, the snapshot and the new names if sync is set; otherwise PlanFlush or the caller sees to those.
 // After an error the plan may be run again, or given up with RollAbandoned.
 func (p *RollPlan) Run(fsys FS, sync bool) (File, error) {
+	if err := p.txn.run(fsys); err != nil {
+		return nil, err
+	}
 	if err := writeIndexes(fsys, p.time, p.index); err != nil {
 		return nil, err
 	}
@@ -139,12 +143,14 @@ func (l *Log) Rolled(p RollPlan) {
 	s.index.flushed = int32(s.index.Count())
 	s.timeIndex.flushed = int32((p.time.at + int64(len(p.time.data))) / timeEntrySize)
 	s.timeIndex.tail, s.timeIndex.last = nil, s.max
+	s.txn.written(p.txn)
 	s.nextOffset = p.next.baseOffset
 	if p.snapshot != nil {
 		l.snapshot = p.next.baseOffset
 	}
 	if n := len(l.segments); n > 1 {
 		l.segments[n-2].index.release() // readers near the end may still use the one just sealed
+		l.segments[n-2].txn.release(l.recent.visible)
 	}
 	l.segments = append(l.segments, p.next)
 }

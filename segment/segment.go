@@ -14,6 +14,7 @@ type Segment struct {
 	max            TimeEntry      // greatest timestamp and its batch's last offset
 	index          OffsetIndex
 	timeIndex      TimeIndex
+	txn            TxnIndex
 }
 
 func newSegment(dir string, base wire.Offset) *Segment {
@@ -43,6 +44,7 @@ func (s *Segment) LogName() string { return logName(s.dir, s.baseOffset) }
 
 func (s *Segment) indexName() string     { return fileName(s.dir, s.baseOffset, indexSuffix) }
 func (s *Segment) timeIndexName() string { return fileName(s.dir, s.baseOffset, timeIndexSuffix) }
+func (s *Segment) txnIndexName() string  { return fileName(s.dir, s.baseOffset, txnIndexSuffix) }
 
 // sinceIndexEntry is the number of bytes from the last batch that the index names, or from the start.
 func (s *Segment) sinceIndexEntry() wire.Position { return s.size - s.index.last.Position }
