@@ -3,6 +3,7 @@
 # never totals: a name that passes on Kafka must pass on ringmill or stand in expected.tsv with its cause, and a name in
 # expected.tsv that passes now must be taken out of it. Kafka's results are kept in the cache; REFERENCE=fresh takes them again.
 set -euo pipefail
+export LC_ALL=C # names are sorted and compared
 HERE=$(cd "$(dirname "$0")" && pwd); ROOT=$HERE/../..
 . "$HERE/../peers/jars.sh"
 SUITES=("$@")
@@ -29,8 +30,12 @@ start_ringmill() {
 
 start_kafka() { [ -e "$SCRATCH/k$KAFKA_PORT" ] || PORT=$KAFKA_PORT KAFKA_DATA=$SCRATCH PARTS=4 "$HERE/../peers/kafka-up.sh" > /dev/null; }
 
-# suite NAME BOOTSTRAP FILE
-suite() { env BOOTSTRAP="$2" CONF_CACHE="$CONF_CACHE" OUT="$RESULTS/$1.out" bash "$HERE/$1.sh" > "$3" 2> "$3.err" || true; }
+# suite NAME BOOTSTRAP FILE : the file stands only once the suite has come to its last line
+suite() {
+  env BOOTSTRAP="$2" CONF_CACHE="$CONF_CACHE" OUT="$RESULTS/$1.out" bash "$HERE/$1.sh" > "$3.part" 2> "$3.err" || true
+  tail -1 "$3.part" | grep -qE '^[0-9]+ passed, [0-9]+ failed' || { echo "$1 did not end: $(tail -1 "$3.err" | cut -c1-160)"; exit 1; }
+  mv "$3.part" "$3"
+}
 
 names() { awk -v what="$1" '$1 == what {print $2}' "$2" | sort -u; }
 expected() { awk -F'\t' -v suite="$1" '$1 == suite {print $2}' "$HERE/expected.tsv" | sort -u; }
