@@ -37,6 +37,7 @@ func cases(window time.Duration) []benchCase {
 			benchCase{"produce 1 record of 100 B, 1 connection", at, small(base, 1), produceRate},
 			benchCase{"produce 1 record of 100 B, 16 connections", at, small(base, 16), produceRate},
 			benchCase{"produce 1 record of 100 B, 64 connections", at, small(base, 64), produceRate},
+			benchCase{"end to end, 1,000/s of 1 KiB, franz-go", at, paced(base, 1000), endToEnd},
 			benchCase{"end to end, 5,000/s of 1 KiB, franz-go", at, paced(base, 5000), endToEnd},
 		)
 	}
