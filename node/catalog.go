@@ -97,12 +97,3 @@ func (c *catalog) change(t *topic, edit func(map[string]*topic, map[wire.TopicID
 	byName.Store(&names)
 	byID.Store(&ids)
 }
-
-// all calls f for each topic, in no order; topics that come or go meanwhile may or may not be seen.
-func (c *catalog) all(f func(*topic)) {
-	for i := range catalogShards {
-		for _, t := range *c.byName[i].Load() {
-			f(t)
-		}
-	}
-}

@@ -2,7 +2,6 @@ package segment
 
 import (
 	"encoding/binary"
-	"sort"
 
 	"github.com/ringmill/ringmill/wire"
 )
@@ -70,17 +69,6 @@ func readTimeEntry(base wire.Offset, entries []byte, i int) TimeEntry {
 		Timestamp: wire.Timestamp(binary.BigEndian.Uint64(e)),
 		Offset:    base + wire.Offset(int32(binary.BigEndian.Uint32(e[8:]))),
 	}
-}
-
-// lookupTime gives the greatest entry with a timestamp below target: all records up to its offset are earlier than target.
-func lookupTime(base wire.Offset, entries []byte, target wire.Timestamp) (TimeEntry, bool) {
-	n := sort.Search(len(entries)/timeEntrySize, func(i int) bool {
-		return readTimeEntry(base, entries, i).Timestamp >= target
-	})
-	if n == 0 {
-		return TimeEntry{Timestamp: wire.NoTimestamp, Offset: base}, false
-	}
-	return readTimeEntry(base, entries, n-1), true
 }
 
 // soundTimeEntries gives the leading bytes of a .timeindex file that are entries: timestamps increase strictly, offsets do

@@ -10,8 +10,7 @@ var creationProperties = []Property{
 		"Partitions of a topic created without a count."),
 	effective("default.replication.factor", Int, "1", nil, ReadOnly,
 		"Replicas of a topic created without a count. More than there are nodes is refused when the topic is created."),
-	effective("min.insync.replicas", Int, "1", atLeast(1), ClusterWide,
-		"With acks=all a write succeeds only while at least this many replicas are in sync."),
+	idle(reasonReplication, property("min.insync.replicas", Int, "1", atLeast(1), ClusterWide)),
 	effective("message.max.bytes", Int, "1048588", atLeast(0), ClusterWide,
 		"The largest record batch, in bytes as sent (compressed), that a topic accepts."),
 }
