@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,8 +22,9 @@ type client struct {
 	t    *testing.T
 	conn net.Conn
 	r    *bufio.Reader
-	corr int32
-	// asked are the requests that are not answered yet, oldest first.
+	// mu lets one goroutine send while another receives. asked are the requests that are not answered yet, oldest first.
+	mu    sync.Mutex
+	corr  int32
 	asked []asked
 }
 
@@ -45,6 +47,8 @@ var formatter = kmsg.NewRequestFormatter(kmsg.FormatterClientID("test"))
 
 // frame encodes a request and notes that it was asked.
 func (c *client) frame(req kmsg.Request) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.corr++
 	if p, ok := req.(*kmsg.ProduceRequest); !ok || p.Acks != 0 {
 		c.asked = append(c.asked, asked{c.corr, req})
@@ -79,11 +83,10 @@ func (c *client) receive() (kmsg.Response, error) {
 	if _, err := io.ReadFull(c.r, body); err != nil {
 		return nil, err
 	}
-	if len(c.asked) == 0 {
+	next, ok := c.oldest()
+	if !ok {
 		return nil, errors.New("an answer to nothing")
 	}
-	next := c.asked[0]
-	c.asked = c.asked[1:]
 	b := kbin.Reader{Src: body}
 	if got := b.Int32(); got != next.corr {
 		return nil, fmt.Errorf("answer to request %d, want %d", got, next.corr)
@@ -93,6 +96,17 @@ func (c *client) receive() (kmsg.Response, error) {
 		kmsg.SkipTags(&b)
 	}
 	return resp, resp.ReadFrom(b.Src)
+}
+
+func (c *client) oldest() (asked, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.asked) == 0 {
+		return asked{}, false
+	}
+	next := c.asked[0]
+	c.asked = c.asked[1:]
+	return next, true
 }
 
 func (c *client) mustReceive() kmsg.Response {

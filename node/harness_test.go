@@ -44,6 +44,13 @@ func eachShape(t *testing.T, test func(t *testing.T, s shape)) {
 	}
 }
 
+// eachPath runs test with appends by the loop and by the ring; path is the property.
+func eachPath(t *testing.T, test func(t *testing.T, path string)) {
+	for _, path := range []string{"inline", "ring"} {
+		t.Run(path, func(t *testing.T) { test(t, "ringmill.append.path="+path) })
+	}
+}
+
 // nodeOptions say how a test's node differs from the default.
 type nodeOptions struct {
 	shape

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
@@ -279,11 +281,29 @@ func (l *Loop) sweep() {
 		case c.closing:
 		case c.late():
 			c.refuse("a request did not arrive in time", "bytes", c.in.size, "received", c.in.filled)
-		case idle > 0 && l.mono-c.lastActive > idle && (c.pipeline.len() == 0 || !c.out.empty()):
+		case c.pipeline.len() > 0 && c.out.empty():
+			if c.gone() {
+				c.close()
+			}
+		case idle > 0 && l.mono-c.lastActive > idle:
 			c.close()
 		}
 	})
 }
+
+// gone says that the client closed its side while it waits for an answer. No receive is armed then that would tell, and
+// a long poll may last for hours.
+func (c *Conn) gone() bool {
+	if c.in.armed || c.in.backlog != nil || c.in.body != nil || c.loop.mono-c.lastActive < goneSweeps*c.loop.node.seams.sweepInterval {
+		return false
+	}
+	var next [1]byte
+	n, _, err := unix.Recvfrom(c.fd, next[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	return n == 0 && err == nil
+}
+
+// goneSweeps is after how many sweeps a waiting client is looked after: consumers whose polls take a second are spared.
+const goneSweeps = 5
 
 // late says that the client does not get on with a request that it began: no byte of it came for a while, or in all
 // they come too slowly.
