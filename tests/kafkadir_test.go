@@ -5,9 +5,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
-	"sort"
-	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -140,7 +137,7 @@ func TestMissingIndexes(t *testing.T) {
 	node.Restart(t)
 	wantValues(t, node.Consume(t, topic, len(want)), want)
 	node.Stop(t)
-	wantDumpsAgree(t, node.LogDir)
+	harness.WantDumpsAgree(t, node.LogDir)
 }
 
 // TestDumpToolsAgree: Apache Kafka's DumpLogSegments reads every file that ringmill leaves without a complaint, and
@@ -159,75 +156,5 @@ func TestDumpToolsAgree(t *testing.T) {
 	}
 	client.Close()
 	node.Stop(t)
-	wantDumpsAgree(t, node.LogDir)
-}
-
-// wantDumpsAgree compares both dump tools on every segment under a log directory.
-func wantDumpsAgree(t *testing.T, logDir string) {
-	t.Helper()
-	files := dumpable(t, logDir)
-	args := []string{"--deep-iteration", "--print-data-log", "--files", strings.Join(files, ",")}
-	kafka := java(t, "kafka.tools.DumpLogSegments", args...)
-	for _, complaint := range []string{"Found", "invalid", "Invalid", "corrupt", "isvalid: false", "Exception"} {
-		if at := strings.Index(kafka, complaint); at >= 0 {
-			t.Errorf("DumpLogSegments complains: …%.300s", kafka[max(0, at-100):])
-		}
-	}
-	ours := harness.Command{Argv: harness.RingmillCommand(t, append([]string{"dump"}, logs(files)...)...)}.Output(t)
-	kafkaBatches, ourBatches := batchLines(kafka), batchLines(ours)
-	if len(kafkaBatches) == 0 || len(kafkaBatches) != len(ourBatches) {
-		t.Fatalf("DumpLogSegments lists %d batches, ringmill dump %d", len(kafkaBatches), len(ourBatches))
-	}
-	for i := range kafkaBatches {
-		if kafkaBatches[i] != ourBatches[i] {
-			t.Fatalf("batch %d\nKafka:    %s\nringmill: %s", i, kafkaBatches[i], ourBatches[i])
-		}
-	}
-}
-
-// dumpable are the files that DumpLogSegments reads, in a stable order.
-func dumpable(t *testing.T, logDir string) []string {
-	t.Helper()
-	var files []string
-	for _, ext := range []string{"log", "index", "timeindex", "snapshot"} {
-		found, err := filepath.Glob(filepath.Join(logDir, "*-*", "*."+ext))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, found...)
-	}
-	sort.Strings(files)
-	if len(files) == 0 {
-		t.Fatalf("no segment under %s", logDir)
-	}
-	return files
-}
-
-func logs(files []string) []string {
-	var out []string
-	for _, f := range files {
-		if strings.HasSuffix(f, ".log") {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
-var batchFields = regexp.MustCompile(`\b(baseOffset|lastOffset|count|baseSequence|lastSequence|producerId|producerEpoch|partitionLeaderEpoch|isTransactional|isControl|position|CreateTime|LogAppendTime|size|magic|compresscodec|crc): (\S+)`)
-
-// batchLines reduces a dump to the fields of its batches, whatever stands between them.
-func batchLines(dump string) []string {
-	var out []string
-	for line := range strings.Lines(dump) {
-		if !strings.HasPrefix(line, "baseOffset: ") {
-			continue
-		}
-		var fields []string
-		for _, m := range batchFields.FindAllStringSubmatch(line, -1) {
-			fields = append(fields, fmt.Sprintf("%s=%s", m[1], m[2]))
-		}
-		sort.Strings(fields)
-		out = append(out, strings.Join(fields, " "))
-	}
-	return out
+	harness.WantDumpsAgree(t, node.LogDir)
 }

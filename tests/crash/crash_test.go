@@ -71,6 +71,7 @@ func TestKillNine(t *testing.T) {
 		load.awaitProgress(100)
 		load.finish()
 		node.Stop(t)
+		dumpsAgree(t, node)
 		if t.Failed() {
 			t.Fatalf("after %d kills", done)
 		}
@@ -99,11 +100,20 @@ func TestPowerCut(t *testing.T) {
 				load.awaitProgress(100)
 				load.finish()
 				node.Stop(t)
+				dumpsAgree(t, node)
 				if t.Failed() {
 					t.Fatalf("after %d cuts", done)
 				}
 			}
 		})
+	}
+}
+
+// dumpsAgree holds the dump tools against each other on what a run leaves.
+func dumpsAgree(t *testing.T, node *harness.Node) {
+	t.Helper()
+	if node.Peer == harness.Ringmill {
+		harness.WantDumpsAgree(t, node.LogDir)
 	}
 }
 

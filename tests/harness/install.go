@@ -120,6 +120,7 @@ func once(dir string, build func(work string) error) error {
 // Python returns the interpreter of a virtual environment in the cache that can import module, made with pip if needed.
 func Python(tb testing.TB, venv, module string, requirements ...string) string {
 	tb.Helper()
+	Apt(tb, "python3", "python3", "python3-venv")
 	var python string
 	err := locked("pip-"+venv, func(cache string) error {
 		dir := filepath.Join(cache, venv)
@@ -174,6 +175,8 @@ func allModules(dir string, packages []string) bool {
 // Jars returns the folder of Apache Kafka's jars, fetched by Maven if it is not there.
 func Jars(tb testing.TB) string {
 	tb.Helper()
+	Apt(tb, "java", "default-jre-headless")
+	Apt(tb, "mvn", "maven")
 	libs, err := jars()
 	if err != nil {
 		unavailable(tb, "Apache Kafka", err)
