@@ -113,7 +113,7 @@ func TestPowerCut(t *testing.T) {
 func dumpsAgree(t *testing.T, node *harness.Node) {
 	t.Helper()
 	if node.Peer == harness.Ringmill {
-		harness.WantDumpsAgree(t, node.LogDir)
+		t.Run("dump tools", func(t *testing.T) { harness.WantDumpsAgree(t, node.LogDir) })
 	}
 }
 
