@@ -62,7 +62,7 @@ type producerUndo struct {
 
 // Verdict is the answer to whether a producer's batch may be appended.
 type Verdict struct {
-	Code       wire.ErrorCode // None, InvalidProducerEpoch or OutOfOrderSequenceNumber
+	Code       wire.ErrorCode // None, InvalidProducerEpoch, OutOfOrderSequenceNumber, InvalidTxnState or TransactionCoordinatorFenced
 	Duplicate  bool           // the batch is in the log already: answer with these, append nothing
 	BaseOffset wire.Offset    // of the original, if Duplicate
 	Timestamp  wire.Timestamp // of the original, if Duplicate
@@ -70,8 +70,8 @@ type Verdict struct {
 
 // CheckProducer says whether b continues its producer's sequence (Kafka's ProducerAppendInfo for AppendOrigin.CLIENT). A batch
 // without a producer id always does. A retry of one of the last five batches is a duplicate; an older epoch is fenced; a new
-// epoch starts at sequence 0; a producer that is not known may start anywhere, since what was known may have expired. Expiry
-// is ExpireProducers' alone, so the clock does not change the verdict.
+// epoch starts at sequence 0; a producer that is not known may start anywhere, since what was known may have expired; one with
+// a transaction open writes nothing outside it. Expiry is ExpireProducers' alone, so the clock does not change the verdict.
 func (l *Log) CheckProducer(b wire.RecordBatch, _ wire.Timestamp) Verdict {
 	if b.ProducerID() < 0 {
 		return Verdict{}
@@ -84,11 +84,8 @@ func (l *Log) CheckProducer(b wire.RecordBatch, _ wire.Timestamp) Verdict {
 }
 
 func (s *producerState) check(b wire.RecordBatch) Verdict {
-	if b.IsControl() { // a coordinator's marker has no sequence number
-		if b.ProducerEpoch() < s.epoch {
-			return Verdict{Code: wire.InvalidProducerEpoch}
-		}
-		return Verdict{}
+	if b.BaseSequence() < 0 { // a coordinator's: a marker, or the offsets of a transaction
+		return Verdict{Code: s.checkCoordinator(b)}
 	}
 	if d := s.duplicate(b); d != nil {
 		return Verdict{Duplicate: true, BaseOffset: d.firstOffset(), Timestamp: d.timestamp}
@@ -100,8 +97,28 @@ func (s *producerState) check(b wire.RecordBatch) Verdict {
 	case epoch > s.epoch && s.epoch != noProducerEpoch && first != 0,
 		epoch == s.epoch && !s.continues(first):
 		return Verdict{Code: wire.OutOfOrderSequenceNumber}
+	case s.txnFirstOffset >= 0 && !b.IsTransactional():
+		return Verdict{Code: wire.InvalidTxnState}
 	}
 	return Verdict{}
+}
+
+// checkCoordinator judges a batch that has no sequence number by its epochs: the producer's and, of a marker, the
+// coordinator's.
+func (s *producerState) checkCoordinator(b wire.RecordBatch) wire.ErrorCode {
+	if b.ProducerEpoch() < s.epoch {
+		return wire.InvalidProducerEpoch
+	}
+	if m, ok := wire.ReadTxnMarker(b); ok && m.CoordinatorEpoch < s.coordinatorEpoch {
+		return wire.TransactionCoordinatorFenced
+	}
+	return wire.None
+}
+
+// InTransaction reports whether the producer has a transaction open under this epoch.
+func (l *Log) InTransaction(id wire.ProducerID, epoch wire.ProducerEpoch) bool {
+	s := l.producers.producers[id]
+	return s != nil && s.txnFirstOffset >= 0 && s.epoch == epoch
 }
 
 // duplicate gives the batch of the window with b's epoch and sequence numbers.
