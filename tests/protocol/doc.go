@@ -13,7 +13,7 @@
 //	topics_test.go       create, delete, grow        configs_test.go      describe and alter
 //	produce_test.go      what is refused, and how    sessions_test.go     incremental fetch sessions
 //	idempotent_test.go   sequences and epochs        hostile_test.go      input that no client sends
-//	fetch_test.go        limits, waits, positions
+//	fetch_test.go        limits, waits, positions     oldsarama_test.go    a conversation that Kafka 4 ends
 //
 // The reports of public faults that a test keeps from happening here are named beside it, as owner/repository#number.
 package protocol
