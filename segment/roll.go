@@ -57,6 +57,7 @@ func (l *Log) jitter(s *Segment) int64 {
 // does it; it touches nothing of the Log, so it may run in another goroutine.
 type RollPlan struct {
 	sealed   *Segment
+	size     wire.Position // of the sealed segment
 	next     *Segment
 	index    indexWrite
 	time     indexWrite
@@ -82,7 +83,10 @@ func (l *Log) PlanRollAt(base wire.Offset) RollPlan {
 		panic("BUG: roll while rolling, below the log end offset, or of an empty segment to itself")
 	}
 	l.rolling = true
-	p := RollPlan{sealed: s, next: newSegment(l.dir, base), index: s.planIndex(), time: s.planTimeIndex(true), txn: s.planTxnIndex()}
+	p := RollPlan{
+		sealed: s, size: s.size, next: newSegment(l.dir, base),
+		index: s.planIndex(), time: s.planTimeIndex(true), txn: s.planTxnIndex(),
+	}
 	if l.snapshot != base {
 		p.snapshot = AppendProducerSnapshot(nil, l.producers.entries())
 	}
@@ -93,16 +97,14 @@ func (l *Log) PlanRollAt(base wire.Offset) RollPlan {
 // always durable then, its .log, the snapshot and the new names if sync is set; otherwise PlanFlush or the caller sees to those.
 // After an error the plan may be run again, or given up with RollAbandoned.
 func (p *RollPlan) Run(fsys FS, sync bool) (File, error) {
+	if err := sealLog(fsys, p.sealed.LogName(), p.size, sync); err != nil {
+		return nil, err
+	}
 	if err := p.txn.run(fsys); err != nil {
 		return nil, err
 	}
 	if err := writeIndexes(fsys, p.time, p.index); err != nil {
 		return nil, err
-	}
-	if sync {
-		if err := syncNamed(fsys, p.sealed.LogName()); err != nil {
-			return nil, err
-		}
 	}
 	if p.snapshot != nil {
 		name := fileName(p.next.dir, p.next.baseOffset, snapshotSuffix)
@@ -111,6 +113,27 @@ func (p *RollPlan) Run(fsys FS, sync bool) (File, error) {
 		}
 	}
 	return p.next.createFiles(fsys, sync)
+}
+
+// sealLog cuts off what writes that failed and were undone have left behind a .log's batches, durably: in a sealed segment
+// nothing is written over it any more, and the file's size would count it. With sync the batches are made durable too.
+func sealLog(fsys FS, name string, size wire.Position, sync bool) (err error) {
+	f, err := fsys.OpenFile(name, ReadWrite, 0)
+	if err != nil {
+		return fmt.Errorf("segment: open %s: %w", name, err)
+	}
+	defer closeFile(f, &err)
+	have, err := f.Size()
+	if err != nil {
+		return fmt.Errorf("segment: size of %s: %w", name, err)
+	}
+	if wire.Position(have) > size {
+		if err := f.Truncate(int64(size)); err != nil {
+			return fmt.Errorf("segment: cut %s to %d bytes: %w", name, size, err)
+		}
+		sync = true
+	}
+	return syncFile(f, name, sync)
 }
 
 // createFiles makes a segment's empty files and gives the .log. What an earlier attempt left is emptied.

@@ -13,9 +13,11 @@ import (
 func (l *Log) describe() string {
 	var out strings.Builder
 	for _, s := range l.segments {
-		fmt.Fprintf(&out, "%+v\n", *s)
+		c := *s
+		c.txn.stale, c.txn.cuts, c.txn.least = false, 0, 0 // an undo may leave traces in these
+		fmt.Fprintf(&out, "%+v\n", c)
 	}
-	fmt.Fprintf(&out, "size %d open %d epochs %+v\n", l.size, l.producers.open, l.epochs.Entries())
+	fmt.Fprintf(&out, "size %d open %v ended %v epochs %+v\n", l.size, l.producers.open, l.unreplicated, l.epochs.Entries())
 	for id, s := range l.producers.producers {
 		if s.count > 0 || s.epoch >= 0 {
 			fmt.Fprintf(&out, "producer %d: %d %d %d %d %+v\n", id, s.epoch, s.lastTimestamp, s.txnFirstOffset, s.count, s.batches[:s.count])
@@ -69,7 +71,7 @@ func undoBatch(rng *rand.Rand) wire.RecordBatch {
 	}
 	if h.Idempotent && rng.IntN(4) == 0 {
 		h.Control, h.BaseSequence = true, -1
-		recs = []wire.Record{{Key: []byte{0, 0, 0, 1}, Value: make([]byte, 6)}}
+		recs = []wire.Record{{Key: []byte{0, 0, 0, byte(rng.IntN(2))}, Value: make([]byte, 6)}}
 	}
 	return wire.RecordBatch(wire.AppendRecordBatch(nil, h, recs))
 }

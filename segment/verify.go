@@ -32,11 +32,12 @@ const verifyProblemsMax = 100
 
 // VerifyDir reads all files of a partition's directory, changes none, and reports what should not be so: a batch whose
 // checksum or header is wrong, an offset that is missing or comes twice, within a segment or between two; a leader epoch that
-// falls or that leader-epoch-checkpoint does not know; an index entry that names no batch; a producer snapshot, a checkpoint or a
+// falls or that leader-epoch-checkpoint does not know; an index entry that names no batch; an aborted transaction that its
+// index does not have, or that is none; a producer snapshot, a checkpoint or a
 // partition.metadata that cannot be read; bytes after the last batch; a file that is none of a log. The error is the file
 // system's. It is for tests and scrubbing; recovery (OpenLog) repairs, and reads less.
 func VerifyDir(fsys FS, dir string, opt VerifyOptions) (VerifyReport, error) {
-	v := &verifier{fs: fsys, dir: dir, opt: opt, epoch: wire.NoLeaderEpoch}
+	v := &verifier{fs: fsys, dir: dir, opt: opt, epoch: wire.NoLeaderEpoch, openTxns: map[wire.ProducerID]wire.Offset{}}
 	err := v.list()
 	if err == nil {
 		err = v.readEpochs()
@@ -56,11 +57,12 @@ type verifier struct {
 	dir      string
 	opt      VerifyOptions
 	segments []wire.Offset      // base offsets of the .log files, in order
-	indexes  map[string][]byte  // name → content of .index and .timeindex files
+	indexes  map[string][]byte  // name → content of .index, .timeindex and .txnindex files
 	epochs   *LeaderEpochCache  // nil: there is no file, or it cannot be read
 	epoch    wire.LeaderEpoch   // of the last batch
 	next     wire.Offset        // the offset that is due
 	dec      *wire.Decompressor // while a segment is read
+	openTxns map[wire.ProducerID]wire.Offset
 	report   VerifyReport
 }
 
@@ -104,13 +106,13 @@ func (v *verifier) listFile(e DirEntry) error {
 	case ok && suffix == logSuffix:
 		v.segments = append(v.segments, base)
 		return nil
-	case ok && (suffix == indexSuffix || suffix == timeIndexSuffix):
+	case ok && (suffix == indexSuffix || suffix == timeIndexSuffix || suffix == txnIndexSuffix):
 		data, err := v.fs.ReadFile(v.dir + "/" + e.Name)
 		v.indexes[e.Name] = data
 		return err
 	case ok && suffix == snapshotSuffix, e.Name == partitionMetadataName:
 		return v.verifySmall(e.Name)
-	case ok && (suffix == txnIndexSuffix || strings.HasSuffix(suffix, deletedSuffix)), e.Name == LeaderEpochCheckpoint:
+	case ok && strings.HasSuffix(suffix, deletedSuffix), e.Name == LeaderEpochCheckpoint:
 		return nil
 	}
 	v.problemf(e.Name, -1, "it is no file of a log")

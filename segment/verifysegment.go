@@ -15,6 +15,7 @@ type verifiedSegment struct {
 	end    wire.Offset // the next segment's base offset; NoOffset for the last one
 	offset *offsetAudit
 	time   *timeAudit
+	txn    *txnAudit
 }
 
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
@@ -51,9 +52,12 @@ func (v *verifier) verifySegment(i int) error {
 // writes them.
 func (s *verifiedSegment) openAudits() {
 	if s.opt.Live && s.end < 0 {
+		s.txn = &txnAudit{skip: true}
 		return
 	}
-	name := fileName("", s.base, indexSuffix)[1:]
+	name := fileName("", s.base, txnIndexSuffix)[1:]
+	s.txn = newTxnAudit(name, s.base, s.indexes[name], s.problem)
+	name = fileName("", s.base, indexSuffix)[1:]
 	if data, ok := s.indexes[name]; ok {
 		s.offset = newOffsetAudit(name, s.base, data, s.problem)
 	} else if s.end >= 0 {
@@ -74,6 +78,7 @@ func (s *verifiedSegment) closeAudits() {
 	if s.time != nil {
 		s.time.end()
 	}
+	s.txn.end()
 }
 
 func (s *verifiedSegment) verifyBatches(batches *batchReader) error {
@@ -95,6 +100,7 @@ func (s *verifiedSegment) verifyBatches(batches *batchReader) error {
 		if s.time != nil {
 			s.time.batch(b)
 		}
+		s.txn.batch(b, s.openTxns)
 		s.count(b)
 	}
 }
