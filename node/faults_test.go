@@ -273,3 +273,58 @@ func expectEnd(t *testing.T, tn *testNode) {
 		t.Fatalf("node ended with %v", err)
 	}
 }
+
+// TestOneDirectoryFails: its partitions are refused, the others and new topics go on, and the next start finds what was
+// acknowledged in either.
+func TestOneDirectoryFails(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		var f faults
+		dir := t.TempDir()
+		tn := startNode(t, nodeOptions{shape: s, dir: dir, seams: f.under, set: []string{
+			"log.dirs=" + dir + "/one," + dir + "/two", "message.max.bytes=2000000", "ringmill.journal.bytes=1048576",
+		}})
+		tn.createTopic("a", 4)
+		bad := tn.partition("a", 0).dir
+		c := tn.dial()
+		for part := range int32(4) {
+			c.mustProduce("a", part, batch("before"))
+		}
+		f.fail(iouring.EventSync, bad.path+"/", unix.EIO)
+		big := batch(strings.Repeat("x", journalRunMax+1))
+		if code := codeOf(produced(c.call(produce(-1, toProduce{"a", 0, big})))); code != wire.KafkaStorageError {
+			t.Fatalf("a produce that cannot be synced: %s", code)
+		}
+		for part := range int32(4) {
+			want := wire.None
+			if tn.partition("a", wire.PartitionIndex(part)).dir == bad {
+				want = wire.KafkaStorageError
+			}
+			await(t, "refused or not", func() bool {
+				return codeOf(produced(c.call(produce(-1, toProduce{"a", part, batch("after")})))) == want
+			})
+			if got := fetched(c.call(fetch(toFetch{"a", part, 0})))[fmt.Sprint("a-", part)]; wire.ErrorCode(got.ErrorCode) != want {
+				t.Fatalf("fetch of partition %d: %s, want %s", part, wire.ErrorCode(got.ErrorCode), want)
+			}
+		}
+		tn.createTopic("b", 4)
+		for i := range 4 * 20 { // the journal is full before that
+			c.mustProduce("b", int32(i%4), batch(strings.Repeat("x", 100<<10)))
+		}
+		if err := tn.stop(); err != nil {
+			t.Fatal(err)
+		}
+		tn.opts.seams = nil
+		tn = tn.restart()
+		c = tn.dial()
+		for part := range int32(4) {
+			if got := c.readAll("a", part, 0); len(got) == 0 || got[0] != "before" {
+				t.Fatalf("partition %d holds %v", part, got)
+			}
+		}
+		for _, d := range tn.dirs {
+			if d.clean != (d.path != bad.path) {
+				t.Errorf("%s: clean stop %t", d.path, d.clean)
+			}
+		}
+	})
+}

@@ -45,7 +45,8 @@ func (c *Conn) armRecv() {
 
 // mayRead says whether another request of this connection may be taken up.
 func (c *Conn) mayRead() bool {
-	return !c.closing && !c.serial && c.pipeline.len() < inFlightMax && c.out.unsent() < outBytesMax && c.loop.overflown == 0
+	return !c.closing && !c.serial && c.pipeline.len() < inFlightMax && c.out.unsent() < outBytesMax &&
+		c.loop.overflown == 0 && !c.loop.node.stopping.Load()
 }
 
 // received handles a receive into a provided buffer.

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/ringmill/ringmill/segment"
@@ -41,7 +42,8 @@ func (n *Node) stop() error {
 // drainTimeout bounds how long requests under way may take once the node is to stop.
 const drainTimeout = 5 * time.Second
 
-// drain closes each connection when its requests are answered; long polls are answered at once.
+// drain closes each connection when its requests are answered, none being taken up any more (Conn.mayRead); long polls
+// are answered at once. Who does not read its answers is closed at the end of the time.
 func (n *Node) drain() {
 	deadline := time.Now().Add(n.seams.drainTimeout)
 	for _, ln := range n.listeners {
@@ -56,6 +58,9 @@ func (n *Node) drain() {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
+	}
+	for _, l := range n.loops {
+		l.on(func(l *Loop) { l.conns.all((*Conn).close) })
 	}
 }
 
@@ -94,7 +99,7 @@ func (n *Node) closeLogs() bool {
 			}
 		})
 	}
-	return ok && n.emptyJournals() &&
+	return ok && (n.someOffline() || n.emptyJournals()) &&
 		n.writeCheckpoints(segment.RecoveryPointCheckpoint, segment.HighWatermarkCheckpoint, segment.LogStartCheckpoint)
 }
 
@@ -128,6 +133,11 @@ func (c *logClose) run() bool {
 	return err == nil
 }
 
+// someOffline says whether a log directory failed: what was acknowledged of it may be in the journals alone.
+func (n *Node) someOffline() bool {
+	return slices.ContainsFunc(n.dirs, func(d *logDir) bool { return d.offline.Load() })
+}
+
 // emptyJournals notes in each journal that the segments have everything, so that the next start replays nothing.
 func (n *Node) emptyJournals() bool {
 	ok := true
@@ -146,9 +156,13 @@ func (n *Node) emptyJournals() bool {
 	return ok
 }
 
-// markClean leaves Kafka's mark of a clean stop in each log directory.
+// markClean leaves Kafka's mark of a clean stop in each log directory, save those that failed: the next start recovers
+// them.
 func (n *Node) markClean() {
 	for _, d := range n.dirs {
+		if d.offline.Load() {
+			continue
+		}
 		path := filepath.Join(d.path, segment.CleanShutdownFile)
 		if err := d.fs.WriteFileAtomic(path, segment.AppendCleanShutdown(nil, -1)); err != nil {
 			slog.Error("mark of a clean stop cannot be left", "path", path, "error", err)

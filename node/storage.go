@@ -156,7 +156,7 @@ func flushPolicy(p config.FlushPolicy) replicate.FlushPolicy {
 func (n *Node) dirFor() *logDir {
 	best := n.dirs[0]
 	for _, d := range n.dirs[1:] {
-		if d.partitions.Load() < best.partitions.Load() {
+		if !d.offline.Load() && (best.offline.Load() || d.partitions.Load() < best.partitions.Load()) {
 			best = d
 		}
 	}

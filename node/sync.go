@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -204,10 +205,16 @@ func (s *syncer) checkpoint(l *Loop) {
 	if s.journal.NeedsGrowth() {
 		s.grow(l)
 	}
-	if s.checking || !s.journal.NeedsCheckpoint() {
+	if s.checking || !s.journal.NeedsCheckpoint() || s.frozen() {
 		return
 	}
 	s.beginCheckpoint(l)
+}
+
+// frozen says that the journal may hold what was acknowledged of a directory that failed, and its segments not. The
+// journal is left for the next start then, and what does not fit in it is synced in its segments.
+func (s *syncer) frozen() bool {
+	return slices.ContainsFunc(s.journaled, func(p *partition) bool { return p.dir.offline.Load() })
 }
 
 func (s *syncer) beginCheckpoint(l *Loop) {
