@@ -2,6 +2,7 @@
 # Scores public test suites on Apache Kafka and on ringmill side by side: run.sh [SUITE...]. Compared are the names that pass,
 # never totals: a name that passes on Kafka must pass on ringmill or stand in expected.tsv with its cause, and a name in
 # expected.tsv that passes now must be taken out of it. Kafka's results are kept in the cache; REFERENCE=fresh takes them again.
+# BINARY is a ringmill to use instead of building one.
 set -euo pipefail
 export LC_ALL=C # names are sorted and compared
 HERE=$(cd "$(dirname "$0")" && pwd); ROOT=$HERE/../..
@@ -20,8 +21,8 @@ end() {
 trap end EXIT
 
 start_ringmill() {
-  (cd "$ROOT" && CGO_ENABLED=0 go build -o "$SCRATCH/ringmill" ./tools/ringmill)
-  "$SCRATCH/ringmill" serve --listen "127.0.0.1:$PORT" --data "$SCRATCH/data" --set "ringmill.http.listen=127.0.0.1:$HTTP_PORT" \
+  [ -n "${BINARY:=}" ] || { BINARY=$SCRATCH/ringmill; (cd "$ROOT" && CGO_ENABLED=0 go build -o "$BINARY" ./tools/ringmill); }
+  "$BINARY" serve --listen "127.0.0.1:$PORT" --data "$SCRATCH/data" --set "ringmill.http.listen=127.0.0.1:$HTTP_PORT" \
     --set num.partitions=4 --set group.initial.rebalance.delay.ms=0 --set offsets.topic.num.partitions=10 > "$RESULTS/ringmill.log" 2>&1 &
   NODE=$!
   for _ in $(seq 1 100); do curl -sf "http://127.0.0.1:$HTTP_PORT/readyz" > /dev/null && return; sleep 0.1; done
