@@ -16,7 +16,7 @@
 //	                     HOST:PORT: a Kafka-protocol node that runs already, never stopped, never restarted
 //	RINGMILL_TEST_ENGINE ringmill.engine of every ringmill that is started ("uring", "epoll")
 //	RINGMILL_TEST_BINARY a ringmill binary to use instead of building one
-//	RINGMILL_TEST_REQUIRE=1 turns "the client could not be installed" from a skip into a failure
+//	CI=true              turns "the client could not be installed" from a skip into a failure
 //	CONF_CACHE           where jars, virtual environments and node modules are kept between runs
 //
 // Invariants:
