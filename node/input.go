@@ -43,9 +43,10 @@ func (c *Conn) armRecv() {
 	c.loop.engine.Recv(c.token(tokenConnRecv), c.fd)
 }
 
-// mayRead says whether another request of this connection may be taken up.
+// mayRead says whether another request of this connection may be taken up. One that waits for memory goes on from
+// resumeStarved alone: an answer that let it go on before would have it receive twice at once then.
 func (c *Conn) mayRead() bool {
-	return !c.closing && !c.serial && c.pipeline.len() < inFlightMax && c.out.unsent() < outBytesMax &&
+	return !c.closing && !c.serial && !c.starving && c.pipeline.len() < inFlightMax && c.out.unsent() < outBytesMax &&
 		c.loop.overflown == 0 && !c.loop.node.stopping.Load()
 }
 
