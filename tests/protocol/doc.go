@@ -8,12 +8,14 @@
 // starts one and must pass. Where ringmill answers otherwise on purpose, the row says so with both values and the reason
 // ([departure]); there are few, and each makes more clients work, never fewer.
 //
-//	apiversions_test.go  what is advertised          listoffsets_test.go  offsets by time, leader epochs
-//	metadata_test.go     topics and brokers          groups_test.go       classic groups and their offsets
-//	topics_test.go       create, delete, grow        configs_test.go      describe and alter
-//	produce_test.go      what is refused, and how    sessions_test.go     incremental fetch sessions
-//	idempotent_test.go   sequences and epochs        hostile_test.go      input that no client sends
-//	fetch_test.go        limits, waits, positions     oldsarama_test.go    a conversation that Kafka 4 ends
+//	apiversions_test.go  what is advertised           groups_test.go       classic groups: join, sync, fence
+//	metadata_test.go     topics and brokers           offsets_test.go      what groups commit
+//	topics_test.go       create, delete, grow         grouptools_test.go   describe, list, delete groups
+//	configs_test.go      describe and alter           fetch_test.go        limits, waits, positions
+//	produce_test.go      what is refused, and how     sessions_test.go     incremental fetch sessions
+//	records_test.go      rules that look into records listoffsets_test.go  offsets by time, leader epochs
+//	codecs_test.go       stored as produced           oldsarama_test.go    a conversation that Kafka 4 ends
+//	idempotent_test.go   sequences and epochs         hostile_test.go      input that no client sends
 //
 // The reports of public faults that a test keeps from happening here are named beside it, as owner/repository#number.
 package protocol
