@@ -63,6 +63,7 @@ func (c *Coordinator) checkAll() {
 			bytes += pendingSize(id)
 		}
 	}
+	bytes += c.checkedTxnBytes()
 	if bytes != c.memoryBytes || waiting != c.waiting {
 		panic(fmt.Sprintf("BUG: invariant C1: counted %d bytes and %d waiting requests, there are %d and %d",
 			c.memoryBytes, c.waiting, bytes, waiting))
@@ -111,13 +112,26 @@ func (t *offsetTable) checkedBytes(g *group) int64 {
 		for _, e := range partitions {
 			entries++
 			bytes += offsetOverheadBytes + int64(len(e.value.metadata))
-			if !e.stored && e.writes <= 0 || e.writes < 0 {
+			if !e.stored && e.writes <= 0 && e.unstable <= 0 || e.writes < 0 || e.unstable < 0 {
 				g.broken("G9", "an offset of "+topic+" that is neither there nor under way")
 			}
 		}
 	}
 	if bytes != t.bytes || entries != t.entries {
 		g.broken("G9", "offsets counted wrongly")
+	}
+	return bytes
+}
+
+// checkedTxnBytes counts what open transactions hold.
+func (c *Coordinator) checkedTxnBytes() int64 {
+	var bytes int64
+	for _, groups := range c.txns {
+		for _, offsets := range groups {
+			for _, o := range offsets {
+				bytes += int64(len(o.value.metadata))
+			}
+		}
 	}
 	return bytes
 }

@@ -33,6 +33,7 @@ type Reply struct {
 type Append struct {
 	ID      AppendID
 	Records []wire.Record
+	Txn     *Txn // whose transaction the records belong to; nil if they belong to none
 }
 
 // Effects is what the caller has to do after a call. The slices belong to the caller.
@@ -53,6 +54,7 @@ type Coordinator struct {
 
 	appends    map[AppendID]appended // appends under way
 	lastAppend AppendID
+	txns       map[wire.ProducerID]txnOffsets // offsets of open transactions
 
 	memoryBytes  int64 // bounded by cfg.MemoryBytes
 	waiting      int   // handles without an answer, but those of appends
@@ -88,6 +90,7 @@ func New(cfg Config, seed uint64) *Coordinator {
 		groups:       map[string]*group{},
 		ids:          newMemberIDs(seed),
 		appends:      map[AppendID]appended{},
+		txns:         map[wire.ProducerID]txnOffsets{},
 		nextExpiryMS: math.MaxInt64,
 		wall:         wire.NoTimestamp,
 	}
@@ -116,6 +119,8 @@ func (c *Coordinator) Handle(nowMS int64, wall wire.Timestamp, h Handle, cl Clie
 		c.leaveGroup(h, r)
 	case *kmsg.OffsetCommitRequest:
 		c.offsetCommit(h, r)
+	case *kmsg.TxnOffsetCommitRequest:
+		c.txnOffsetCommit(h, r)
 	case *kmsg.OffsetFetchRequest:
 		c.offsetFetch(h, r)
 	case *kmsg.OffsetDeleteRequest:
@@ -271,6 +276,7 @@ func (c *Coordinator) lookup(id string) *group {
 
 // dropGroup forgets the group; whoever waits for it is told code.
 func (c *Coordinator) dropGroup(g *group, code wire.ErrorCode) {
+	c.dropTxns(g)
 	for m := g.first; m != nil; m = g.first {
 		c.answerJoin(g, m, joinError(m.id, code))
 		c.answerSync(m, syncError(code))

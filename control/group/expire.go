@@ -29,7 +29,7 @@ func (c *Coordinator) expireOffsets() {
 // expireGroup removes what has expired of one group, and the group if it is empty and nothing is left.
 func (c *Coordinator) expireGroup(g *group) {
 	expired := c.expiredOffsets(g)
-	if g.state == Empty && len(expired) == g.offsets.entries {
+	if g.state == Empty && len(expired) == g.offsets.entries && g.openTxns == 0 {
 		a := &expiryAppend{}
 		c.append(c.startDeletion(&a.groupDeletions, g), a)
 		return
@@ -50,7 +50,7 @@ func (c *Coordinator) expiredOffsets(g *group) []offsetWrite {
 			continue
 		}
 		for _, partition := range g.offsets.sortedPartitions(topic) {
-			if e := g.offsets.get(topic, partition); e.writes == 0 && c.isExpired(g, &e.value) {
+			if e := g.offsets.get(topic, partition); e.writes+e.unstable == 0 && c.isExpired(g, &e.value) {
 				expired = append(expired, offsetWrite{topic: topic, partition: partition, remove: true})
 			}
 		}
@@ -96,6 +96,7 @@ func (c *Coordinator) TopicDeleted(name string) Effects {
 	if c.phase == phaseActive {
 		for _, id := range c.sortedGroupIDs() {
 			g := c.groups[id]
+			c.dropTxnTopic(g, name)
 			var writes []offsetWrite
 			for _, partition := range g.offsets.sortedPartitions(name) {
 				writes = append(writes, offsetWrite{topic: name, partition: partition, remove: true})

@@ -62,10 +62,11 @@ func (c *Coordinator) Loaded(nowMS int64) Effects {
 }
 
 func (c *Coordinator) loadOffset(version int16, rec wire.Record) error {
-	var key kmsg.OffsetCommitKey
-	if err := key.ReadFrom(rec.Key); err != nil {
-		return &RecordError{version, "the key is damaged", err}
+	key, value, err := readOffset(version, rec)
+	if err != nil {
+		return err
 	}
+	c.lastAppend++ // what a transaction committed counts by its place in the log
 	g := c.groups[key.Group]
 	if rec.Value == nil {
 		if g != nil {
@@ -73,26 +74,33 @@ func (c *Coordinator) loadOffset(version int16, rec wire.Record) error {
 		}
 		return nil
 	}
-	value, err := readOffsetValue(version, rec.Value)
-	if err != nil {
-		return err
-	}
 	if g == nil {
 		g = newGroup(key.Group, wire.NoTimestamp)
 		g.durable = true
 		c.groups[key.Group] = g
 	}
-	c.changeOffsets(g, func() { g.offsets.set(g.offsets.place(key.Topic, key.Partition), 0, value) })
+	c.changeOffsets(g, func() { g.offsets.set(g.offsets.place(key.Topic, key.Partition), c.lastAppend, value) })
 	return nil
 }
 
 func (c *Coordinator) unloadOffset(g *group, key *kmsg.OffsetCommitKey) {
 	if e := g.offsets.get(key.Topic, key.Partition); e != nil {
 		c.changeOffsets(g, func() {
-			g.offsets.unset(e, 0)
+			g.offsets.unset(e, c.lastAppend)
 			g.offsets.prune(key.Topic, key.Partition)
 		})
 	}
+}
+
+// readOffset reads a committed offset; of a tombstone, the key.
+func readOffset(version int16, rec wire.Record) (key kmsg.OffsetCommitKey, value committedOffset, err error) {
+	if err := key.ReadFrom(rec.Key); err != nil {
+		return key, value, &RecordError{version, "the key is damaged", err}
+	}
+	if rec.Value != nil {
+		value, err = readOffsetValue(version, rec.Value)
+	}
+	return key, value, err
 }
 
 func readOffsetValue(keyVersion int16, src []byte) (committedOffset, error) {

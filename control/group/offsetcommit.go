@@ -75,11 +75,15 @@ func (c *Coordinator) writeCommit(h Handle, g *group, req *kmsg.OffsetCommitRequ
 		topic := &req.Topics[i]
 		for j := range topic.Partitions {
 			p := &topic.Partitions[j]
-			if code := c.checkOffset(g, topic.Topic, p); code != wire.None {
+			metadata := ""
+			if p.Metadata != nil {
+				metadata = *p.Metadata
+			}
+			if code := c.checkOffset(g, topic.Topic, p.Partition, metadata); code != wire.None {
 				resp.Topics[i].Partitions[j].ErrorCode = int16(code)
 				continue
 			}
-			value := c.committedValue(req, p)
+			value := c.committedValue(req, p, metadata)
 			records = append(records, offsetRecord(g.id, topic.Topic, p.Partition, value))
 			w.writes = append(w.writes, offsetWrite{topic: topic.Topic, partition: p.Partition, value: value})
 		}
@@ -95,25 +99,22 @@ func (c *Coordinator) writeCommit(h Handle, g *group, req *kmsg.OffsetCommitRequ
 }
 
 // checkOffset judges one partition of a commit.
-func (c *Coordinator) checkOffset(g *group, topic string, p *kmsg.OffsetCommitRequestTopicPartition) wire.ErrorCode {
-	if p.Metadata != nil && javaLength(*p.Metadata) > c.cfg.OffsetMetadataMaxBytes {
+func (c *Coordinator) checkOffset(g *group, topic string, partition int32, metadata string) wire.ErrorCode {
+	if javaLength(metadata) > c.cfg.OffsetMetadataMaxBytes {
 		return wire.OffsetMetadataTooLarge
 	}
-	if c.memoryBytes > c.cfg.MemoryBytes && g.offsets.get(topic, p.Partition) == nil {
+	if c.memoryBytes > c.cfg.MemoryBytes && g.offsets.get(topic, partition) == nil {
 		return wire.PolicyViolation
 	}
 	return wire.None
 }
 
-func (c *Coordinator) committedValue(req *kmsg.OffsetCommitRequest, p *kmsg.OffsetCommitRequestTopicPartition) committedOffset {
+func (c *Coordinator) committedValue(req *kmsg.OffsetCommitRequest, p *kmsg.OffsetCommitRequestTopicPartition, metadata string) committedOffset {
 	value := committedOffset{
-		offset: p.Offset, leaderEpoch: p.LeaderEpoch, committedAt: c.wall, expiresAt: wire.NoTimestamp,
+		offset: p.Offset, leaderEpoch: p.LeaderEpoch, metadata: metadata, committedAt: c.wall, expiresAt: wire.NoTimestamp,
 	}
 	if req.Version < 6 {
 		value.leaderEpoch = -1
-	}
-	if p.Metadata != nil {
-		value.metadata = *p.Metadata
 	}
 	if req.Version <= 4 && req.RetentionTimeMillis != -1 { // KIP-211 took retention_time out of version 5
 		value.expiresAt = c.wall + wire.Timestamp(req.RetentionTimeMillis)

@@ -9,7 +9,7 @@ import (
 // partition without a committed offset gets -1 and no error. Only durable offsets are told.
 //
 // With RequireStable (version 7) the client wants to be sure that nothing of what it began is still under way: the answer
-// waits for the appends of the groups' offsets. Offsets of open transactions are where UNSTABLE_OFFSET_COMMIT will come in.
+// waits for the appends of the groups' offsets, and offsets of open transactions are UNSTABLE_OFFSET_COMMIT.
 func (c *Coordinator) offsetFetch(h Handle, req *kmsg.OffsetFetchRequest) {
 	if req.RequireStable {
 		if a := c.latestCommit(req); a != nil {
@@ -59,7 +59,7 @@ func (c *Coordinator) fetched(req *kmsg.OffsetFetchRequest) *kmsg.OffsetFetchRes
 	resp := kmsg.NewPtrOffsetFetchResponse()
 	resp.Version = req.Version
 	if req.Version < 8 {
-		resp.Topics = singleGroupTopics(c.fetchTopics(req.Group, groupTopics(req)))
+		resp.Topics = singleGroupTopics(c.fetchTopics(req.Group, groupTopics(req), req.RequireStable))
 		return resp
 	}
 	all := map[string]bool{}
@@ -70,30 +70,30 @@ func (c *Coordinator) fetched(req *kmsg.OffsetFetchRequest) *kmsg.OffsetFetchRes
 		}
 		all[id] = all[id] || topics == nil
 		g := kmsg.NewOffsetFetchResponseGroup()
-		g.Group, g.Topics = id, c.fetchTopics(id, topics)
+		g.Group, g.Topics = id, c.fetchTopics(id, topics, req.RequireStable)
 		resp.Groups = append(resp.Groups, g)
 	}
 	return resp
 }
 
 // fetchTopics answers for one group; nil topics are all that it has.
-func (c *Coordinator) fetchTopics(id string, topics []kmsg.OffsetFetchRequestGroupTopic) []kmsg.OffsetFetchResponseGroupTopic {
+func (c *Coordinator) fetchTopics(id string, topics []kmsg.OffsetFetchRequestGroupTopic, stable bool) []kmsg.OffsetFetchResponseGroupTopic {
 	var table *offsetTable
 	if g := c.groups[id]; g != nil && g.state != Dead {
 		table = &g.offsets
 	}
 	if topics == nil {
-		return table.fetchAll()
+		return table.fetchAll(stable)
 	}
 	out := make([]kmsg.OffsetFetchResponseGroupTopic, len(topics))
 	for i := range topics {
-		out[i] = table.fetch(topics[i].Topic, topics[i].Partitions)
+		out[i] = table.fetch(topics[i].Topic, topics[i].Partitions, stable)
 	}
 	return out
 }
 
 // fetchAll gives every stored offset, in order.
-func (t *offsetTable) fetchAll() []kmsg.OffsetFetchResponseGroupTopic {
+func (t *offsetTable) fetchAll(stable bool) []kmsg.OffsetFetchResponseGroupTopic {
 	if t == nil {
 		return nil
 	}
@@ -108,14 +108,15 @@ func (t *offsetTable) fetchAll() []kmsg.OffsetFetchResponseGroupTopic {
 			}
 		}
 		if n > 0 {
-			out = append(out, t.fetch(topic, stored[:n]))
+			out = append(out, t.fetch(topic, stored[:n], stable))
 		}
 	}
 	return out
 }
 
-// fetch gives the offsets of these partitions of a topic, -1 where there is none.
-func (t *offsetTable) fetch(topic string, partitions []int32) kmsg.OffsetFetchResponseGroupTopic {
+// fetch gives the offsets of these partitions of a topic, -1 where there is none. Only if they are to be stable, those that an
+// open transaction has an offset for have none.
+func (t *offsetTable) fetch(topic string, partitions []int32, stable bool) kmsg.OffsetFetchResponseGroupTopic {
 	out := kmsg.OffsetFetchResponseGroupTopic{
 		Topic:      topic,
 		Partitions: make([]kmsg.OffsetFetchResponseGroupTopicPartition, len(partitions)),
@@ -128,7 +129,10 @@ func (t *offsetTable) fetch(topic string, partitions []int32) kmsg.OffsetFetchRe
 		if t == nil {
 			continue
 		}
-		if e := t.get(topic, p); e != nil && e.stored {
+		switch e := t.get(topic, p); {
+		case e != nil && stable && e.unstable > 0:
+			out.Partitions[i].ErrorCode = int16(wire.UnstableOffsetCommit)
+		case e != nil && e.stored:
 			out.Partitions[i].Offset, out.Partitions[i].LeaderEpoch = e.value.offset, e.value.leaderEpoch
 			metadata[i] = e.value.metadata
 		}
@@ -180,7 +184,7 @@ func fetchError(req *kmsg.OffsetFetchRequest, code wire.ErrorCode) *kmsg.OffsetF
 	}
 	var none *offsetTable
 	for _, t := range groupTopics(req) {
-		topic := none.fetch(t.Topic, t.Partitions)
+		topic := none.fetch(t.Topic, t.Partitions, false)
 		for i := range topic.Partitions {
 			topic.Partitions[i].ErrorCode = int16(code)
 		}

@@ -22,6 +22,8 @@ type offsetEntry struct {
 	stored bool     // value is durable and can be fetched
 	by     AppendID // the append that last set or removed value
 	writes int      // appends under way
+	// unstable counts the open transactions that have an offset for the partition
+	unstable int
 }
 
 // offsetTable holds a group's offsets by topic and partition. What is not durable yet is not in it, but its place is, so
@@ -82,7 +84,7 @@ func (t *offsetTable) unset(e *offsetEntry, by AppendID) {
 // prune removes an entry that holds nothing and waits for nothing.
 func (t *offsetTable) prune(topic string, partition int32) {
 	e := t.get(topic, partition)
-	if e == nil || e.stored || e.writes > 0 {
+	if e == nil || e.stored || e.writes > 0 || e.unstable > 0 {
 		return
 	}
 	delete(t.topics[topic], partition)

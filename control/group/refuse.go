@@ -26,6 +26,8 @@ func errorResponse(req kmsg.Request, code wire.ErrorCode) kmsg.Response {
 		resp.(*kmsg.LeaveGroupResponse).ErrorCode = int16(code)
 	case *kmsg.OffsetCommitRequest:
 		return commitError(r, code)
+	case *kmsg.TxnOffsetCommitRequest:
+		return txnCommitError(r, code)
 	case *kmsg.OffsetFetchRequest:
 		return fetchError(r, code)
 	case *kmsg.OffsetDeleteRequest:

@@ -91,6 +91,8 @@ func groupOf(req kmsg.Request) string {
 		return r.Group
 	case *kmsg.OffsetCommitRequest:
 		return r.Group
+	case *kmsg.TxnOffsetCommitRequest:
+		return r.Group
 	case *kmsg.OffsetFetchRequest:
 		return r.Group
 	case *kmsg.OffsetDeleteRequest:
