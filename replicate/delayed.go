@@ -68,3 +68,64 @@ func (q *delayedProduces) takeFrom(first wire.Offset) []delayedProduce {
 	q.items, q.head = kept, 0
 	return taken
 }
+
+// delayedFetches are the fetches that wait, in the order in which they came: what a partition says must not depend on
+// the order of a map.
+type delayedFetches struct {
+	waiters []FetchWaiter
+	// at is where each waiter is; those that were cancelled leave a hole, a zero FetchWaiter.
+	at map[any]int
+}
+
+// put adds w, in place of an earlier wait of its Ref.
+func (q *delayedFetches) put(w FetchWaiter) {
+	if i, waits := q.at[w.Ref]; waits {
+		q.waiters[i] = w
+		return
+	}
+	if q.at == nil {
+		q.at = make(map[any]int)
+	}
+	if len(q.waiters) > delayedKeepMax && len(q.waiters) > 2*len(q.at) {
+		q.closeHoles()
+	}
+	q.at[w.Ref] = len(q.waiters)
+	q.waiters = append(q.waiters, w)
+}
+
+// cancel forgets the waiter of ref, if there is one.
+func (q *delayedFetches) cancel(ref any) {
+	if i, waits := q.at[ref]; waits {
+		q.waiters[i] = FetchWaiter{}
+		delete(q.at, ref)
+	}
+}
+
+func (q *delayedFetches) closeHoles() {
+	kept := q.waiters[:0]
+	for _, w := range q.waiters {
+		if w.Ref != nil {
+			q.at[w.Ref] = len(kept)
+			kept = append(kept, w)
+		}
+	}
+	clear(q.waiters[len(kept):])
+	q.waiters = kept
+}
+
+// takeAll moves the waiters to dst. What a burst of them took is dropped, as with delayedProduces.
+func (q *delayedFetches) takeAll(dst []FetchWaiter) []FetchWaiter {
+	for _, w := range q.waiters {
+		if w.Ref != nil {
+			dst = append(dst, w)
+		}
+	}
+	if len(q.waiters) > delayedKeepMax {
+		*q = delayedFetches{}
+		return dst
+	}
+	clear(q.waiters)
+	clear(q.at)
+	q.waiters = q.waiters[:0]
+	return dst
+}

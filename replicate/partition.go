@@ -70,8 +70,8 @@ type Partition struct {
 	written, synced wire.Offset
 	// unwritten waits for written (acks 0 and 1), unsafe for highWatermark (acks all); both in offset order.
 	unwritten, unsafe delayedProduces
-	// fetches waits for the next advance of highWatermark; nil while nobody waits.
-	fetches map[any]uint32
+	// fetches wait for the next advance of highWatermark.
+	fetches delayedFetches
 }
 
 // NewPartition makes the state for a recovered log: everything in it is written and, since recovery synced it or a
@@ -183,10 +183,7 @@ func (p *Partition) advance(eff *Effects) {
 }
 
 func (p *Partition) wake(eff *Effects) {
-	for ref, generation := range p.fetches {
-		eff.Wake = append(eff.Wake, FetchWaiter{Ref: ref, Generation: generation})
-	}
-	clear(p.fetches)
+	eff.Wake = p.fetches.takeAll(eff.Wake)
 }
 
 // Failed undoes plans whose write failed, newest first, and fails everything that waits at or beyond the first of
@@ -223,15 +220,12 @@ func (p *Partition) WaitFetch(w FetchWaiter, seen wire.Offset) bool {
 	if p.highWatermark > seen {
 		return false
 	}
-	if p.fetches == nil {
-		p.fetches = make(map[any]uint32)
-	}
-	p.fetches[w.Ref] = w.Generation
+	p.fetches.put(w)
 	return true
 }
 
 // CancelFetch forgets the waiter of ref, if there is one.
-func (p *Partition) CancelFetch(ref any) { delete(p.fetches, ref) }
+func (p *Partition) CancelFetch(ref any) { p.fetches.cancel(ref) }
 
 // check holds I7a and I7b at the end of each step.
 func (p *Partition) check() {
