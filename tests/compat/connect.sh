@@ -41,11 +41,11 @@ P
 } > "$D/distributed.properties"
 distributed() {
   connect ConnectDistributed "$D/distributed.properties" > "$D/distributed.log" 2>&1 & WORKER=$!
-  poll curl -sf "$REST/connectors"
+  poll curl -sf -m 15 "$REST/connectors"
 }
-post() { curl -sf -X POST -H 'Content-Type: application/json' "$REST/connectors" -d "$1"; }
-runs() { curl -s "$REST/connectors/$1/status" | grep -q '"tasks":\[{"id":0,"state":"RUNNING"'; }
-has_offsets() { curl -s "$REST/connectors/s$RUN/offsets" | grep -q '"position":[1-9]'; }
+post() { curl -sf -m 15 -X POST -H 'Content-Type: application/json' "$REST/connectors" -d "$1"; }
+runs() { curl -s -m 15 "$REST/connectors/$1/status" | grep -q '"tasks":\[{"id":0,"state":"RUNNING"'; }
+has_offsets() { curl -s -m 15 "$REST/connectors/s$RUN/offsets" | grep -q '"position":[1-9]'; }
 check distributed-up distributed
 check source-create post "{\"name\":\"s$RUN\",\"config\":{\"connector.class\":\"org.apache.kafka.connect.file.FileStreamSourceConnector\",\"tasks.max\":\"1\",\"file\":\"$D/in.txt\",\"topic\":\"ct-b$RUN\",\"exactly.once.support\":\"requested\"}}"
 check sink-create post "{\"name\":\"k$RUN\",\"config\":{\"connector.class\":\"org.apache.kafka.connect.file.FileStreamSinkConnector\",\"tasks.max\":\"1\",\"file\":\"$D/out2.txt\",\"topics\":\"ct-b$RUN\",\"consumer.override.isolation.level\":\"read_committed\"}}"
@@ -54,8 +54,8 @@ check sink-running poll runs "k$RUN"
 check eos-copies poll has_lines "$D/out2.txt" 500
 check eos-same cmp "$D/in.txt" "$D/out2.txt"
 check offsets-rest poll has_offsets
-check pause curl -sf -X PUT "$REST/connectors/s$RUN/pause"
-check resume curl -sf -X PUT "$REST/connectors/s$RUN/resume"
+check pause curl -sf -m 15 -X PUT "$REST/connectors/s$RUN/pause"
+check resume curl -sf -m 15 -X PUT "$REST/connectors/s$RUN/resume"
 stop
 seq 501 700 | sed 's/^/line /' >> "$D/in.txt"
 check worker-restart distributed
