@@ -19,7 +19,7 @@ import (
 
 // client is one connection that says exactly what a test wants to be said.
 type client struct {
-	t    *testing.T
+	t    testing.TB
 	conn net.Conn
 	r    *bufio.Reader
 	// mu lets one goroutine send while another receives. asked are the requests that are not answered yet, oldest first.
@@ -242,7 +242,7 @@ func fetched(resp kmsg.Response) map[string]kmsg.FetchResponseTopicPartition {
 }
 
 // values decodes the records of fetched batches, which must be whole and right, and gives the offset after them.
-func values(t *testing.T, batches []byte) (values []string, next wire.Offset) {
+func values(t testing.TB, batches []byte) (values []string, next wire.Offset) {
 	t.Helper()
 	next = wire.NoOffset
 	for len(batches) > 0 {

@@ -62,13 +62,13 @@ type nodeOptions struct {
 // testNode is a node in the test's process.
 type testNode struct {
 	*Node
-	t       *testing.T
+	t       testing.TB
 	opts    nodeOptions
 	stopped bool
 }
 
 // startNode starts a node. At the end of the test it is stopped cleanly, and everything it lent must be back.
-func startNode(t *testing.T, opts nodeOptions) *testNode {
+func startNode(t testing.TB, opts nodeOptions) *testNode {
 	t.Helper()
 	if opts.engine == "" {
 		opts.shape = shape{"epoll", 1}
@@ -89,7 +89,7 @@ func startNode(t *testing.T, opts nodeOptions) *testNode {
 	return tn
 }
 
-func tryStart(t *testing.T, opts nodeOptions) (*Node, error) {
+func tryStart(t testing.TB, opts nodeOptions) (*Node, error) {
 	t.Helper()
 	set := append([]string{
 		"ringmill.http.listen=", fmt.Sprint("ringmill.loops=", opts.loops), "ringmill.engine=" + opts.engine,
@@ -151,7 +151,7 @@ func (tn *testNode) ended() {
 }
 
 // awaitNoGoroutines waits until no goroutine of the package is left but the test's own.
-func awaitNoGoroutines(t *testing.T) {
+func awaitNoGoroutines(t testing.TB) {
 	t.Helper()
 	var left []string
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
@@ -176,7 +176,7 @@ func nodeGoroutines() (left []string) {
 }
 
 // await waits until f holds.
-func await(t *testing.T, what string, f func() bool) {
+func await(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !f(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
