@@ -21,6 +21,8 @@ func (c *Coordinator) check() {
 func (g *group) check() {
 	members := len(g.members)
 	switch {
+	case g.consumer != nil:
+		g.checkConsumer()
 	case (g.state == Empty || g.state == Dead) && members > 0:
 		g.broken("G1", "members in a group that can have none")
 	case g.awaitingJoin < 0 || g.awaitingJoin > members || g.pendingSync < 0 || g.pendingSync > members:
@@ -51,6 +53,9 @@ func (c *Coordinator) checkAll() {
 		g := c.groups[id]
 		g.check()
 		g.checkMembers()
+		if g.consumer != nil {
+			bytes += g.checkConsumerMembers(c.phase == phaseActive)
+		}
 		bytes += g.offsets.checkedBytes(g)
 		for m := g.first; m != nil; m = m.next {
 			bytes += m.size()

@@ -1,5 +1,7 @@
 package group
 
+import "github.com/ringmill/ringmill/control/group/assignor"
+
 // Config holds what the coordinator needs to know of the broker's properties. The names in the comments are Kafka's.
 type Config struct {
 	MinSessionTimeoutMS     int32 // group.min.session.timeout.ms
@@ -7,6 +9,13 @@ type Config struct {
 	InitialRebalanceDelayMS int32 // group.initial.rebalance.delay.ms
 	MaxSize                 int   // group.max.size: members of one group
 	NewMemberJoinTimeoutMS  int32 // how long a new member may wait for its first rebalance without a heartbeat: 5 minutes in Kafka, not a property
+
+	ConsumerSessionTimeoutMS    int32           // group.consumer.session.timeout.ms
+	ConsumerHeartbeatIntervalMS int32           // group.consumer.heartbeat.interval.ms: what members are told
+	ConsumerMaxSize             int             // group.consumer.max.size
+	ConsumerAssignors           []string        // group.consumer.assignors: names that package assignor knows, at least one; the first is the default
+	ConsumerMigration           MigrationPolicy // group.consumer.migration.policy
+	ConsumerRegexRefreshMS      int64           // group.consumer.regex.refresh.interval.ms
 
 	OffsetMetadataMaxBytes        int   // offset.metadata.max.bytes, in UTF-16 units as Kafka counts them
 	OffsetsRetentionMS            int64 // offsets.retention.minutes
@@ -28,6 +37,13 @@ func DefaultConfig() Config {
 		InitialRebalanceDelayMS: 3_000,
 		MaxSize:                 1<<31 - 1,
 		NewMemberJoinTimeoutMS:  300_000,
+
+		ConsumerSessionTimeoutMS:    45_000,
+		ConsumerHeartbeatIntervalMS: 5_000,
+		ConsumerMaxSize:             1<<31 - 1,
+		ConsumerAssignors:           []string{assignor.UniformName, assignor.RangeName},
+		ConsumerMigration:           MigrationPolicy{Upgrade: true, Downgrade: true},
+		ConsumerRegexRefreshMS:      600_000,
 
 		OffsetMetadataMaxBytes:        4_096,
 		OffsetsRetentionMS:            7 * 24 * 60 * 60 * 1000,

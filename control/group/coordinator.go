@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/wire"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -43,7 +44,7 @@ type Effects struct {
 	NextTickMS int64 // when Tick is due, monotonic; calling it earlier does no harm. math.MaxInt64: there is nothing to wait for
 }
 
-// Coordinator is one shard: the classic groups whose id hashes to one __consumer_offsets partition. It has one owner, who
+// Coordinator is one shard: the groups whose id hashes to one __consumer_offsets partition. It has one owner, who
 // makes all calls.
 type Coordinator struct {
 	cfg    Config
@@ -51,6 +52,7 @@ type Coordinator struct {
 	groups map[string]*group
 	timers timerHeap
 	ids    memberIDs
+	topics topicView
 
 	appends    map[AppendID]appended // appends under way
 	lastAppend AppendID
@@ -89,6 +91,7 @@ func New(cfg Config, seed uint64) *Coordinator {
 		cfg:          cfg,
 		groups:       map[string]*group{},
 		ids:          newMemberIDs(seed),
+		topics:       topicView{image: &image.Image{}, hashes: map[string]topicHash{}},
 		appends:      map[AppendID]appended{},
 		txns:         map[wire.ProducerID]txnOffsets{},
 		nextExpiryMS: math.MaxInt64,
@@ -96,8 +99,8 @@ func New(cfg Config, seed uint64) *Coordinator {
 	}
 }
 
-// Handle takes a request of one of the ten group APIs. What belongs to several shards (ListGroups, DescribeGroups,
-// DeleteGroups, OffsetFetch from version 8) is answered for this shard's groups alone, and a group that is named is taken
+// Handle takes a request of one of the twelve group APIs. What belongs to several shards (ListGroups, DescribeGroups,
+// ConsumerGroupDescribe, DeleteGroups, OffsetFetch from version 8) is answered for this shard's groups alone, and a group that is named is taken
 // to belong here: see Split and Merge. Whether topics and partitions exist, and whether the client may do this, the caller
 // has judged before.
 //
@@ -127,6 +130,10 @@ func (c *Coordinator) Handle(nowMS int64, wall wire.Timestamp, h Handle, cl Clie
 		c.offsetDelete(h, r)
 	case *kmsg.DescribeGroupsRequest:
 		c.describeGroups(h, r)
+	case *kmsg.ConsumerGroupHeartbeatRequest:
+		c.consumerGroupHeartbeat(h, cl, r)
+	case *kmsg.ConsumerGroupDescribeRequest:
+		c.consumerGroupDescribe(h, r)
 	case *kmsg.ListGroupsRequest:
 		c.listGroups(h, r)
 	case *kmsg.DeleteGroupsRequest:
@@ -178,6 +185,10 @@ func (c *Coordinator) fire(t *timer) {
 		c.pendingSyncExpired(t.group)
 	case timerShrink:
 		c.prepareRebalance(t.group)
+	case timerConsumerSession, timerConsumerRebalance, timerConsumerSync:
+		c.consumerTimer(t)
+	case timerRewrite:
+		c.rewriteDue(t.group)
 	}
 }
 
@@ -285,7 +296,11 @@ func (c *Coordinator) dropGroup(g *group, code wire.ErrorCode) {
 	for _, id := range sortedKeys(g.pending) {
 		c.removePending(g, id)
 	}
+	if g.consumer != nil {
+		c.dropConsumer(g)
+	}
 	c.timers.disarm(&g.timer)
+	c.timers.disarm(&g.rewrite)
 	c.memoryBytes -= g.offsets.memoryBytes()
 	g.state = Dead
 	delete(c.groups, g.id)

@@ -61,7 +61,14 @@ func (c *Coordinator) startDeletion(d *groupDeletions, g *group) []wire.Record {
 			records = append(records, offsetTombstone(g.id, topic, partition))
 		}
 	}
-	return append(records, groupTombstone(g.id))
+	if g.consumer == nil {
+		return append(records, groupTombstone(g.id))
+	}
+	g.touchGroupTombstones()
+	for _, name := range g.unwritten.order {
+		records = append(records, g.consumerRecord(name))
+	}
+	return records
 }
 
 // finish removes the groups, or brings them back if their tombstones could not be written.

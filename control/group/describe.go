@@ -16,9 +16,12 @@ func (c *Coordinator) describeGroups(h Handle, req *kmsg.DescribeGroupsRequest) 
 	resp := kmsg.NewPtrDescribeGroupsResponse()
 	resp.Version = req.Version
 	for _, id := range distinct(req.Groups) {
-		if g := c.groups[id]; g == nil || !g.durable {
-			resp.Groups = append(resp.Groups, describeUnknown(id, req.Version))
-		} else {
+		switch g := c.groups[id]; {
+		case g == nil || !g.durable:
+			resp.Groups = append(resp.Groups, describeUnknown(id, req.Version, "Group %s not found."))
+		case g.consumer != nil:
+			resp.Groups = append(resp.Groups, describeUnknown(id, req.Version, "Group %s is not a classic group."))
+		default:
 			resp.Groups = append(resp.Groups, g.describe())
 		}
 	}
@@ -38,12 +41,12 @@ func distinct(ids []string) []string {
 	return out
 }
 
-// describeUnknown: a group that is not there is Dead, and from version 6 on an error too (KIP-1043).
-func describeUnknown(id string, version int16) kmsg.DescribeGroupsResponseGroup {
+// describeUnknown: a group that is not there, or is none of this protocol, is Dead, and from version 6 on an error too (KIP-1043).
+func describeUnknown(id string, version int16, why string) kmsg.DescribeGroupsResponseGroup {
 	r := kmsg.NewDescribeGroupsResponseGroup()
 	r.Group, r.State = id, Dead.String()
 	if version >= 6 {
-		message := fmt.Sprintf("Group %s not found.", id)
+		message := fmt.Sprintf(why, id)
 		r.ErrorCode, r.ErrorMessage = int16(wire.GroupIDNotFound), &message
 	}
 	return r
@@ -74,19 +77,25 @@ func (g *group) describe() kmsg.DescribeGroupsResponseGroup {
 func (c *Coordinator) listGroups(h Handle, req *kmsg.ListGroupsRequest) {
 	resp := kmsg.NewPtrListGroupsResponse()
 	resp.Version = req.Version
-	if listsClassic(req.TypesFilter) {
-		for _, id := range c.sortedGroupIDs() {
-			if g := c.groups[id]; g.durable && listsState(req.StatesFilter, g.state) {
-				resp.Groups = append(resp.Groups, g.listed())
-			}
+	for _, id := range c.sortedGroupIDs() {
+		if g := c.groups[id]; g.durable && listsType(req.TypesFilter, g.typeName()) && listsState(req.StatesFilter, g.state) {
+			resp.Groups = append(resp.Groups, g.listed())
 		}
 	}
 	c.reply(h, resp)
 }
 
+// typeName is how ListGroups names the group's protocol.
+func (g *group) typeName() string {
+	if g.consumer != nil {
+		return consumerType
+	}
+	return classicType
+}
+
 func (g *group) listed() kmsg.ListGroupsResponseGroup {
 	r := kmsg.NewListGroupsResponseGroup()
-	r.Group, r.ProtocolType, r.GroupState, r.GroupType = g.id, g.protocolType, g.state.String(), classicType
+	r.Group, r.ProtocolType, r.GroupState, r.GroupType = g.id, g.protocolType, g.state.String(), g.typeName()
 	return r
 }
 
@@ -100,9 +109,9 @@ func listsState(filter []string, s State) bool {
 	return len(filter) == 0
 }
 
-func listsClassic(filter []string) bool {
+func listsType(filter []string, kind string) bool {
 	for _, name := range filter {
-		if strings.EqualFold(name, classicType) {
+		if strings.EqualFold(name, kind) {
 			return true
 		}
 	}

@@ -38,10 +38,10 @@ func (c *Coordinator) expireGroup(g *group) {
 }
 
 // expiredOffsets are those that are due (KIP-211): while a group has members, only of topics that they do not read; from
-// the commit, or in an empty group that once had members from when it became empty. A commit that came with a retention
+// the commit, or in an empty classic group that once had members from when it became empty. A commit that came with a retention
 // time goes by that.
 func (c *Coordinator) expiredOffsets(g *group) []offsetWrite {
-	if g.protocolType != "" && g.state != Empty && !(g.isConsumer() && g.subscribed != nil && g.state == Stable) {
+	if g.consumer == nil && g.protocolType != "" && g.state != Empty && !(g.isConsumer() && g.subscribed != nil && g.state == Stable) {
 		return nil
 	}
 	var expired []offsetWrite
@@ -63,7 +63,7 @@ func (c *Coordinator) isExpired(g *group, o *committedOffset) bool {
 		return c.wall >= o.expiresAt
 	}
 	since := o.committedAt
-	if g.protocolType != "" && g.state == Empty && g.stateSince != wire.NoTimestamp {
+	if g.consumer == nil && g.protocolType != "" && g.state == Empty && g.stateSince != wire.NoTimestamp {
 		since = g.stateSince
 	}
 	return int64(c.wall-since) >= c.cfg.OffsetsRetentionMS

@@ -9,16 +9,19 @@ import (
 // State is where a group stands. doc.go draws the transitions.
 type State uint8
 
-// The states of a classic group, in Kafka's words.
+// The states of a group, in Kafka's words. The two rebalances are a classic group's, Assigning and Reconciling a consumer
+// group's.
 const (
 	Empty State = iota
 	PreparingRebalance
 	CompletingRebalance
 	Stable
 	Dead
+	Assigning
+	Reconciling
 )
 
-var stateNames = [...]string{"Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"}
+var stateNames = [...]string{"Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Assigning", "Reconciling"}
 
 // String gives the name that DescribeGroups and ListGroups carry.
 func (s State) String() string { return stateNames[s] }
@@ -43,7 +46,8 @@ func (s State) mayFollow(next State) bool {
 // looked into.
 const consumerProtocolType = "consumer"
 
-// group is one classic group: its members, its generation, and the offsets committed under its name.
+// group is one group: its members, and the offsets committed under its name. Its membership is that of the classic protocol,
+// in the fields here, or that of the consumer protocol, in consumer.
 type group struct {
 	id           string
 	state        State
@@ -69,6 +73,12 @@ type group struct {
 	initialDelayMS     int64 // timerInitialJoin: the delay that is running
 	initialRemainingMS int64 // timerInitialJoin: how much may be added to it
 
+	consumer       *consumerGroup    // of the consumer protocol (KIP-848); nil of the classic one
+	unwritten      unwrittenRecords  // of the consumer protocol, or of a change between the two
+	consumerWrites []*consumerAppend // under way, in order
+	rewrite        timer             // until unwritten is tried again after an append that failed
+	loaded         *loadedConsumer   // what the log has said so far, while it is read
+
 	offsets      offsetTable
 	durable      bool     // a record of the group is in the log; a group that is not disappears if its first append fails
 	offsetWrites int      // appends under way that touch the offsets
@@ -83,6 +93,7 @@ func newGroup(id string, now wire.Timestamp) *group {
 		votes: map[string]int{},
 	}
 	g.timer = timer{position: -1, group: g}
+	g.rewrite = timer{position: -1, kind: timerRewrite, group: g}
 	return g
 }
 
@@ -92,6 +103,13 @@ func (g *group) transition(next State, now wire.Timestamp) {
 		panic(fmt.Sprintf("BUG: group %q cannot go from %s to %s", g.id, g.state, next))
 	}
 	g.previous, g.state, g.stateSince = g.state, next, now
+}
+
+// setConsumerState follows what happened to a consumer group's members.
+func (g *group) setConsumerState(now wire.Timestamp) {
+	if next := g.consumer.state(); next != g.state {
+		g.previous, g.state, g.stateSince = g.state, next, now
+	}
 }
 
 // canRebalance reports whether a change of members starts a rebalance.

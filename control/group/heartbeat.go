@@ -33,6 +33,9 @@ func (c *Coordinator) heartbeatCode(req *kmsg.HeartbeatRequest) wire.ErrorCode {
 	if g.state == Dead {
 		return wire.CoordinatorNotAvailable
 	}
+	if g.consumer != nil {
+		return c.heartbeatConsumerGroup(g, req)
+	}
 	if code := g.validateMember(req.MemberID, req.InstanceID); code != wire.None {
 		return code
 	}

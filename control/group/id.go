@@ -1,6 +1,7 @@
 package group
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
@@ -15,13 +16,24 @@ func newMemberIDs(seed uint64) memberIDs {
 	return memberIDs{source: rand.NewChaCha8(key)}
 }
 
-// next gives "<prefix>-<uuid>", the uuid of RFC 9562's version 4.
-func (ids memberIDs) next(prefix string) string {
-	var raw [16]byte
+// uuid gives 16 random bytes as Kafka writes its ids: in base64 for URLs, without padding.
+func (ids memberIDs) uuid() string {
+	raw := ids.random()
+	return base64.RawURLEncoding.EncodeToString(raw[:])
+}
+
+// random gives the bits of a random UUID (RFC 9562, version 4).
+func (ids memberIDs) random() (raw [16]byte) {
 	binary.BigEndian.PutUint64(raw[:8], ids.source.Uint64())
 	binary.BigEndian.PutUint64(raw[8:], ids.source.Uint64())
 	raw[6] = raw[6]&0x0f | 0x40
 	raw[8] = raw[8]&0x3f | 0x80
+	return raw
+}
+
+// next gives "<prefix>-<uuid>".
+func (ids memberIDs) next(prefix string) string {
+	raw := ids.random()
 	dst := make([]byte, 0, len(prefix)+37)
 	dst = append(dst, prefix...)
 	for _, part := range [][]byte{raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:]} {

@@ -29,6 +29,18 @@ func (c *Coordinator) joinGroup(h Handle, cl Client, req *kmsg.JoinGroupRequest)
 			return
 		}
 	}
+	switch {
+	case g.consumer == nil || g.state == Dead:
+	case g.state != Empty:
+		c.joinConsumerGroup(g, j)
+		return
+	case req.MemberID != "":
+		c.refuseJoin(j, req.MemberID, wire.UnknownMemberID)
+		return
+	default: // nobody is left who spoke the consumer protocol
+		c.becomeClassic(g)
+		c.settle(g)
+	}
 	c.joinKnownGroup(g, j)
 	if !known {
 		c.append([]wire.Record{emptyGroupRecord(g)}, newGroupAppend{g})
@@ -234,7 +246,7 @@ func (a newGroupAppend) appended(c *Coordinator, code wire.ErrorCode) {
 	switch {
 	case code == wire.None:
 		a.group.durable = true
-	case c.groups[a.group.id] == a.group && !a.group.durable:
+	case c.groups[a.group.id] == a.group && !a.group.durable && a.group.consumer == nil:
 		c.dropGroup(a.group, code)
 	}
 }

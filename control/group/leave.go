@@ -20,6 +20,10 @@ func (c *Coordinator) leaveGroup(h Handle, req *kmsg.LeaveGroupRequest) {
 		c.reply(h, refuseLeave(resp, req, code))
 		return
 	}
+	if g.consumer != nil {
+		c.leaveConsumerGroup(h, g, req, resp)
+		return
+	}
 	left := 0
 	resp.Members = make([]kmsg.LeaveGroupResponseMember, len(req.Members))
 	for i := range req.Members {

@@ -25,8 +25,8 @@ func (e *RecordError) Error() string {
 
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// Load takes one record of the shard's log, in the order of the log, before Loaded. Records of KIP-848 groups and share
-// groups, which have keys of other versions, are passed over. The record's bytes are not kept. The error is a *RecordError.
+// Load takes one record of the shard's log, in the order of the log, before Loaded. Records of share and streams groups,
+// which have keys of other versions, are passed over. The record's bytes are not kept. The error is a *RecordError.
 func (c *Coordinator) Load(rec wire.Record) error {
 	if c.phase != phaseLoading {
 		panic("BUG: Load after Loaded")
@@ -39,6 +39,9 @@ func (c *Coordinator) Load(rec wire.Record) error {
 		return c.loadOffset(version, rec)
 	case keyGroupMetadata:
 		return c.loadGroup(version, rec)
+	case int16(recordGroup), int16(recordOldMetadata), int16(recordMember), int16(recordTargetEpoch), int16(recordTarget),
+		int16(recordCurrent), int16(recordRegex):
+		return c.loadConsumer(recordKind(version), rec)
 	}
 	return nil
 }
@@ -51,6 +54,11 @@ func (c *Coordinator) Loaded(nowMS int64) Effects {
 	c.nextExpiryMS = c.after(max(c.cfg.OffsetsRetentionCheckInterval, 1))
 	for _, id := range c.sortedGroupIDs() {
 		g := c.groups[id]
+		c.touched = g
+		if g.loaded != nil {
+			c.finishLoading(g)
+			continue
+		}
 		for m := g.first; m != nil; m = m.next {
 			c.extendSession(m, m.sessionTimeoutMS)
 		}
@@ -140,8 +148,8 @@ func (c *Coordinator) loadGroup(version int16, rec wire.Record) error {
 		return &RecordError{version, "the key is damaged", err}
 	}
 	if rec.Value == nil {
-		if g := c.groups[key.Group]; g != nil {
-			c.dropGroup(g, wire.GroupIDNotFound)
+		if g := c.groups[key.Group]; g != nil && g.loaded == nil {
+			c.unloadGroup(g)
 		}
 		return nil
 	}
@@ -157,6 +165,21 @@ func (c *Coordinator) loadGroup(version int16, rec wire.Record) error {
 	}
 	c.replaceGroup(key.Group, &value)
 	return nil
+}
+
+// unloadGroup takes a classic group's tombstone. Offsets have tombstones of their own: a group that changed its protocol
+// keeps them.
+func (c *Coordinator) unloadGroup(g *group) {
+	if g.offsets.entries == 0 {
+		c.dropGroup(g, wire.GroupIDNotFound)
+		return
+	}
+	for m := g.first; m != nil; m = g.first {
+		c.removeMember(g, m)
+	}
+	fresh := newGroup(g.id, wire.NoTimestamp)
+	fresh.durable, fresh.offsets = true, g.offsets
+	c.groups[g.id] = fresh
 }
 
 // implausible says what no coordinator would have written.

@@ -49,6 +49,8 @@ func (g *group) checkCommit(req *kmsg.OffsetCommitRequest) wire.ErrorCode {
 	switch {
 	case g.state == Dead:
 		return wire.CoordinatorNotAvailable
+	case g.consumer != nil:
+		return g.consumer.checkCommit(req)
 	case req.Generation < 0 && g.state == Empty:
 		return wire.None
 	case req.Generation < 0 && req.MemberID == "" && req.InstanceID == nil:
@@ -64,6 +66,34 @@ func (g *group) checkCommit(req *kmsg.OffsetCommitRequest) wire.ErrorCode {
 		return wire.RebalanceInProgress
 	}
 	return wire.None
+}
+
+// commitByEpochFrom is the first version that members of the consumer protocol may commit with.
+const commitByEpochFrom = 9
+
+func (cg *consumerGroup) checkCommit(req *kmsg.OffsetCommitRequest) wire.ErrorCode {
+	if req.Generation < 0 && len(cg.members) == 0 {
+		return wire.None
+	}
+	m := cg.members[req.MemberID]
+	switch {
+	case m == nil:
+		return wire.UnknownMemberID
+	case m.classic == nil && req.Version < commitByEpochFrom:
+		return wire.UnsupportedVersion
+	}
+	return m.checkEpoch(req.Generation)
+}
+
+// checkEpoch judges the epoch of a commit or fetch: the generation of a member of the classic protocol.
+func (m *consumerMember) checkEpoch(epoch int32) wire.ErrorCode {
+	switch {
+	case epoch == m.epoch:
+		return wire.None
+	case m.classic != nil:
+		return wire.IllegalGeneration
+	}
+	return wire.StaleMemberEpoch
 }
 
 // writeCommit makes the records of the partitions that may be committed and judges the others.

@@ -65,6 +65,10 @@ func (c *Coordinator) fetched(req *kmsg.OffsetFetchRequest) *kmsg.OffsetFetchRes
 	all := map[string]bool{}
 	for i := range req.Groups {
 		id, topics := req.Groups[i].Group, req.Groups[i].Topics
+		if code := c.checkFetch(&req.Groups[i]); code != wire.None {
+			resp.Groups = append(resp.Groups, kmsg.OffsetFetchResponseGroup{Group: id, ErrorCode: int16(code)})
+			continue
+		}
 		if topics == nil && all[id] {
 			continue // a small request shall not ask for all offsets of a group many times
 		}
@@ -74,6 +78,22 @@ func (c *Coordinator) fetched(req *kmsg.OffsetFetchRequest) *kmsg.OffsetFetchRes
 		resp.Groups = append(resp.Groups, g)
 	}
 	return resp
+}
+
+// checkFetch judges the member and its epoch that version 9 may carry. Only members of a consumer group are asked for theirs.
+func (c *Coordinator) checkFetch(req *kmsg.OffsetFetchRequestGroup) wire.ErrorCode {
+	g := c.groups[req.Group]
+	if g == nil || g.consumer == nil || g.state == Dead || req.MemberID == nil && req.MemberEpoch < 0 {
+		return wire.None
+	}
+	var m *consumerMember
+	if req.MemberID != nil {
+		m = g.consumer.members[*req.MemberID]
+	}
+	if m == nil {
+		return wire.UnknownMemberID
+	}
+	return m.checkEpoch(req.MemberEpoch)
 }
 
 // fetchTopics answers for one group; nil topics are all that it has.

@@ -151,6 +151,9 @@ func contains(topics map[string]struct{}, name []byte) bool {
 // isSubscribed reports whether the members read the topic. A consumer group whose subscription is not known is taken to
 // read every topic.
 func (g *group) isSubscribed(topic string) bool {
+	if g.consumer != nil {
+		return g.consumer.isSubscribed(topic)
+	}
 	if g.subscribed == nil {
 		return g.isConsumer()
 	}

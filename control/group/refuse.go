@@ -23,7 +23,7 @@ func errorResponse(req kmsg.Request, code wire.ErrorCode) kmsg.Response {
 	case *kmsg.SyncGroupRequest:
 		resp.(*kmsg.SyncGroupResponse).ErrorCode = int16(code)
 	case *kmsg.LeaveGroupRequest:
-		resp.(*kmsg.LeaveGroupResponse).ErrorCode = int16(code)
+		return refuseLeave(resp.(*kmsg.LeaveGroupResponse), r, code)
 	case *kmsg.OffsetCommitRequest:
 		return commitError(r, code)
 	case *kmsg.TxnOffsetCommitRequest:
@@ -32,6 +32,13 @@ func errorResponse(req kmsg.Request, code wire.ErrorCode) kmsg.Response {
 		return fetchError(r, code)
 	case *kmsg.OffsetDeleteRequest:
 		return deleteError(r, code)
+	case *kmsg.ConsumerGroupHeartbeatRequest:
+		resp.(*kmsg.ConsumerGroupHeartbeatResponse).ErrorCode = int16(code)
+	case *kmsg.ConsumerGroupDescribeRequest:
+		for _, id := range r.Groups {
+			described := resp.(*kmsg.ConsumerGroupDescribeResponse)
+			described.Groups = append(described.Groups, describeConsumerError(id, refusal{code: code}))
+		}
 	case *kmsg.ListGroupsRequest:
 		resp.(*kmsg.ListGroupsResponse).ErrorCode = int16(code)
 	case *kmsg.DescribeGroupsRequest:

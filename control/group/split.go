@@ -13,12 +13,18 @@ type Part struct {
 	Request   kmsg.Request
 }
 
-// Split says which shards a request is for. Most requests name one group and are one Part; DescribeGroups, DeleteGroups
+// Split says which shards a request is for. Most requests name one group and are one Part; DescribeGroups, ConsumerGroupDescribe, DeleteGroups
 // and OffsetFetch from version 8 are cut by shard, in the order in which a shard is first named; ListGroups goes to all.
 // There is always at least one Part. The answers are put together by Merge.
 func Split(req kmsg.Request, partitions int32) []Part {
 	switch r := req.(type) {
 	case *kmsg.DescribeGroupsRequest:
+		return splitBy(r.Groups, same, partitions, func(ids []string) kmsg.Request {
+			part := *r
+			part.Groups = ids
+			return &part
+		})
+	case *kmsg.ConsumerGroupDescribeRequest:
 		return splitBy(r.Groups, same, partitions, func(ids []string) kmsg.Request {
 			part := *r
 			part.Groups = ids
@@ -97,6 +103,8 @@ func groupOf(req kmsg.Request) string {
 		return r.Group
 	case *kmsg.OffsetDeleteRequest:
 		return r.Group
+	case *kmsg.ConsumerGroupHeartbeatRequest:
+		return r.Group
 	}
 	panic(fmt.Sprintf("BUG: the group coordinator does not serve %T", req))
 }
@@ -109,6 +117,8 @@ func Merge(responses []kmsg.Response) kmsg.Response {
 		switch all := first.(type) {
 		case *kmsg.DescribeGroupsResponse:
 			all.Groups = append(all.Groups, resp.(*kmsg.DescribeGroupsResponse).Groups...)
+		case *kmsg.ConsumerGroupDescribeResponse:
+			all.Groups = append(all.Groups, resp.(*kmsg.ConsumerGroupDescribeResponse).Groups...)
 		case *kmsg.DeleteGroupsResponse:
 			all.Groups = append(all.Groups, resp.(*kmsg.DeleteGroupsResponse).Groups...)
 		case *kmsg.OffsetFetchResponse:

@@ -16,6 +16,10 @@ func (c *Coordinator) syncGroup(h Handle, req *kmsg.SyncGroupRequest) {
 		c.answerSyncNow(w, syncError(code))
 		return
 	}
+	if g.consumer != nil {
+		c.syncConsumerGroup(g, w, req)
+		return
+	}
 	m := g.members[req.MemberID]
 	switch g.state {
 	case PreparingRebalance:
@@ -45,6 +49,9 @@ func (c *Coordinator) checkSync(req *kmsg.SyncGroupRequest) (*group, wire.ErrorC
 	}
 	if g.state == Dead {
 		return nil, wire.CoordinatorNotAvailable
+	}
+	if g.consumer != nil {
+		return g, wire.None
 	}
 	if code := g.validateMember(req.MemberID, req.InstanceID); code != wire.None {
 		return nil, code

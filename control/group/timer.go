@@ -4,12 +4,16 @@ package group
 type timerKind uint8
 
 const (
-	timerSession       timerKind = iota // a member's session: it is removed unless it waits for a join or a sync
-	timerPendingMember                  // a member id that was handed out and never joined with
-	timerInitialJoin                    // group.initial.rebalance.delay.ms of a group that was empty
-	timerJoin                           // the rebalance timeout while members are awaited
-	timerSync                           // the rebalance timeout while the members' SyncGroups are awaited
-	timerShrink                         // a loaded group is larger than group.max.size and has to rebalance
+	timerSession           timerKind = iota // a member's session: it is removed unless it waits for a join or a sync
+	timerPendingMember                      // a member id that was handed out and never joined with
+	timerInitialJoin                        // group.initial.rebalance.delay.ms of a group that was empty
+	timerJoin                               // the rebalance timeout while members are awaited
+	timerSync                               // the rebalance timeout while the members' SyncGroups are awaited
+	timerShrink                             // a loaded group is larger than group.max.size and has to rebalance
+	timerConsumerSession                    // a consumer group's member: it is fenced
+	timerConsumerRebalance                  // its rebalance timeout while it has to revoke, or in the classic protocol to join again
+	timerConsumerSync                       // its rebalance timeout after a JoinGroup, until its SyncGroup
+	timerRewrite                            // records of a consumer group that could not be written
 )
 
 // timer is one deadline, embedded in the member or group that it belongs to. A group has one, because a group never
@@ -20,8 +24,9 @@ type timer struct {
 	position   int   // index in the heap, or -1 while it is not armed
 	kind       timerKind
 	group      *group
-	member     *member // timerSession only
-	memberID   string  // timerPendingMember only
+	member     *member         // timerSession only
+	consumer   *consumerMember // a consumer group's member's three
+	memberID   string          // timerPendingMember only
 }
 
 // armed reports whether t is in the heap.

@@ -1,0 +1,81 @@
+package group
+
+import (
+	"encoding/binary"
+	"slices"
+	"unicode/utf16"
+
+	"github.com/ringmill/ringmill/control/image"
+)
+
+// SetTopics gives the coordinator the topics as they are now; created says that some were not there in the image before.
+// Groups take note of it at their members' next heartbeats, as in Kafka. Until it is called there are no topics.
+func (c *Coordinator) SetTopics(m *image.Image, created bool) {
+	c.topics.image = m
+	if created {
+		c.topics.createdAt = m.Version()
+	}
+}
+
+// topicView is what a coordinator knows of topics.
+type topicView struct {
+	image     *image.Image
+	createdAt uint64 // version of the last image with new topics: regular expressions have to be resolved again
+	hashes    map[string]topicHash
+}
+
+// topicHash keeps the hash of a topic as long as that does not change.
+type topicHash struct {
+	topic *image.Topic
+	hash  uint64
+}
+
+func (v *topicView) hashOf(t *image.Topic) uint64 {
+	if known := v.hashes[t.Name]; known.topic == t {
+		return known.hash
+	}
+	hash := hashTopic(t)
+	v.hashes[t.Name] = topicHash{t, hash}
+	return hash
+}
+
+// hashTopic is the hash that Kafka makes of a topic (org.apache.kafka.coordinator.group.Utils.computeTopicHash): of a
+// version byte, the id, the name in UTF-16 with its length, the count of partitions, and each partition with its racks, of
+// which there are none here. Numbers are little-endian, as hash4j has them.
+func hashTopic(t *image.Topic) uint64 {
+	b := make([]byte, 1, 32+2*len(t.Name)+4*int(t.Partitions))
+	b = binary.LittleEndian.AppendUint64(b, binary.BigEndian.Uint64(t.ID[:8]))
+	b = binary.LittleEndian.AppendUint64(b, binary.BigEndian.Uint64(t.ID[8:]))
+	name := utf16.Encode([]rune(t.Name))
+	for _, unit := range name {
+		b = binary.LittleEndian.AppendUint16(b, unit)
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(name)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(t.Partitions))
+	for p := range t.Partitions {
+		b = binary.LittleEndian.AppendUint32(b, uint32(p))
+	}
+	return xxh3(b)
+}
+
+// hashAll is the hash of those of the topics that exist, by name; 0 if none does.
+func (v *topicView) hashAll(names []string) uint64 {
+	var b []byte
+	for _, name := range names {
+		if t := v.image.ByName(name); t != nil {
+			b = binary.LittleEndian.AppendUint64(b, v.hashOf(t))
+		} else {
+			delete(v.hashes, name)
+		}
+	}
+	if b == nil {
+		return 0
+	}
+	return xxh3(b)
+}
+
+// sortedSet puts names in order and leaves out what is there twice. It keeps the slice.
+func sortedSet(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}
