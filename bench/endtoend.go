@@ -20,7 +20,7 @@ const stampBytes = 8
 const drainMax = 10 * time.Second
 
 // EndToEnd sends Rate records a second through franz-go producers, over the partitions in turn, and reads them back with
-// franz-go consumers without a group. The producers do not linger: what waits, waits for the node. The topic must be empty.
+// franz-go consumers without a group. Without a Linger, what waits, waits for the node. The topic must be empty.
 func (w *Workload) EndToEnd(ctx context.Context, address string) (Result, error) {
 	if err := w.check(true, true); err != nil {
 		return Result{}, err
@@ -158,7 +158,7 @@ type pacedProducer struct {
 
 func (e *endToEnd) newProducer(i int) (*pacedProducer, error) {
 	acks, options := kgo.AllISRAcks(), []kgo.Opt{kgo.SeedBrokers(e.address), kgo.DefaultProduceTopic(e.load.Topic),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0), kgo.MaxBufferedRecords(1 << 20)}
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(e.load.Linger), kgo.MaxBufferedRecords(1 << 20)}
 	if e.load.Acks == 1 {
 		acks = kgo.LeaderAck()
 		options = append(options, kgo.DisableIdempotentWrite())

@@ -22,6 +22,9 @@ type Workload struct {
 	InFlight int
 	// Rate is the records a second that all producers of EndToEnd send together.
 	Rate float64
+	// Linger is how long a producer of EndToEnd waits for more records before it sends a batch; franz-go's default is 10 ms,
+	// the Java client's 5 ms.
+	Linger time.Duration
 	// WarmUp precedes the measured window, Duration is the window.
 	WarmUp, Duration time.Duration
 	// NodePID is the node's process, whose resources are read at both ends of the window; 0 leaves them out.

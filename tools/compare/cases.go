@@ -37,8 +37,9 @@ func cases(window time.Duration) []benchCase {
 			benchCase{"produce 1 record of 100 B, 1 connection", at, small(base, 1), produceRate},
 			benchCase{"produce 1 record of 100 B, 16 connections", at, small(base, 16), produceRate},
 			benchCase{"produce 1 record of 100 B, 64 connections", at, small(base, 64), produceRate},
-			benchCase{"end to end, 1,000/s of 1 KiB, franz-go", at, paced(base, 1000), endToEnd},
-			benchCase{"end to end, 5,000/s of 1 KiB, franz-go", at, paced(base, 5000), endToEnd},
+			benchCase{"end to end, 1,000/s of 1 KiB, franz-go", at, paced(base, 1000, 0), endToEnd},
+			benchCase{"end to end, 5,000/s of 1 KiB, franz-go", at, paced(base, 5000, 0), endToEnd},
+			benchCase{"end to end, 5,000/s of 1 KiB, franz-go lingering 10 ms", at, paced(base, 5000, 10*time.Millisecond), endToEnd},
 		)
 	}
 	fetched := large(base, 1024, 250)
@@ -60,8 +61,8 @@ func small(w bench.Workload, connections int) bench.Workload {
 	return w
 }
 
-func paced(w bench.Workload, rate float64) bench.Workload {
-	w.Producers, w.Fetchers, w.RecordBytes, w.Rate = 1, 1, 1024, rate
+func paced(w bench.Workload, rate float64, linger time.Duration) bench.Workload {
+	w.Producers, w.Fetchers, w.RecordBytes, w.Rate, w.Linger = 1, 1, 1024, rate, linger
 	w.WarmUp = time.Second // connections, producer ids and the first fetches
 	return w
 }
