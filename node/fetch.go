@@ -36,8 +36,8 @@ type fetchRequest struct {
 	abandoned  bool
 	deadline   timer
 	expires    time.Duration
-	// noted are the partitions that may hold this request as a waiter.
-	noted []*partition
+	// noted are the partitions that may hold this request as a waiter; nil if it never waited.
+	noted map[*partition]struct{}
 }
 
 // fetchPart is one partition of a Fetch: what was asked, and what its owner found.
@@ -67,11 +67,19 @@ func (f *fetchRequest) init(c *Conn) {
 // fetchWaitMax bounds a long poll.
 const fetchWaitMax = 24 * time.Hour
 
+// fetchBodyMax bounds a Fetch's body: 100,000 partitions take 33 bytes each, and what a connection keeps of them in memory
+// is some ten times that.
+const fetchBodyMax = 4 << 20
+
 // serveFetch takes up a Fetch.
 func (l *Loop) serveFetch(c *Conn, h wire.RequestHeader, body []byte) {
 	in := &l.fetchIn
 	if err := in.Read(body, h.Version); err != nil {
 		c.refuse("malformed Fetch", "version", int16(h.Version), "error", err)
+		return
+	}
+	if len(body) > fetchBodyMax {
+		c.refuse("Fetch is too long", "bytes", len(body), "max", fetchBodyMax)
 		return
 	}
 	c.serial = true
@@ -173,10 +181,16 @@ func (f *fetchRequest) satisfied() bool {
 	return bytes >= f.minBytes || len(f.parts) == 0
 }
 
+// notedKeep is how many partitions a connection may have noted beyond twice those of its request.
+const notedKeep = 64
+
 // wait notes the request at every partition and arms the deadline.
 func (f *fetchRequest) wait() {
 	l := f.conn.loop
 	f.dropFiles()
+	if len(f.noted) > 2*len(f.parts)+notedKeep { // what it waited for has changed: deleted topics, other subscriptions
+		f.forgetNoted()
+	}
 	f.waiting = true
 	f.generation++
 	l.timers.set(&f.deadline, f.expires)
@@ -190,7 +204,7 @@ func (f *fetchRequest) wait() {
 		f.note(p.part)
 		if p.part.loop != l {
 			remote = addNote(remote, w, p)
-		} else if f.waiting && !p.part.replica.WaitFetch(w, p.highWatermark) {
+		} else if f.waiting && (p.part.stopped != wire.None || !p.part.replica.WaitFetch(w, p.highWatermark)) {
 			f.woken(w.Generation)
 			return
 		}
@@ -202,12 +216,23 @@ func (f *fetchRequest) wait() {
 
 // note remembers that p may hold the request as a waiter.
 func (f *fetchRequest) note(p *partition) {
-	for _, known := range f.noted {
-		if known == p {
-			return
+	if f.noted == nil {
+		f.noted = make(map[*partition]struct{})
+	}
+	f.noted[p] = struct{}{}
+}
+
+// forgetNoted takes the request back from every partition that may hold it.
+func (f *fetchRequest) forgetNoted() {
+	l := f.conn.loop
+	for p := range f.noted {
+		if p.loop == l {
+			p.replica.CancelFetch(f)
+		} else {
+			l.post(p.loop, fetchCancel{p, f})
 		}
 	}
-	f.noted = append(f.noted, p)
+	f.noted = nil
 }
 
 // fetchNote asks another loop to note a waiting fetch at its partitions. It carries copies: the request may be
@@ -287,17 +312,9 @@ func (f *fetchRequest) abandon() {
 	if f.waiting {
 		f.endWait()
 	}
-	l := f.conn.loop
-	for _, p := range f.noted {
-		if p.loop == l {
-			p.replica.CancelFetch(f)
-		} else {
-			l.post(p.loop, fetchCancel{p, f})
-		}
-	}
-	f.noted = nil
+	f.forgetNoted()
 	if f.out == 0 {
-		l.fetches.release(f)
+		f.conn.loop.fetches.release(f)
 	}
 }
 

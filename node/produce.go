@@ -52,6 +52,9 @@ type produceScratch struct {
 // produceFreeMax bounds the requests kept for reuse.
 const produceFreeMax = 256
 
+// produceItemsKeep is the longest list of items that is kept with one.
+const produceItemsKeep = 1024
+
 // handle runs an item on its owner, then, returned, on its request's loop.
 func (item *produceItem) handle(l *Loop) {
 	if item.returned {
@@ -66,6 +69,10 @@ func (l *Loop) serveProduce(c *Conn, h wire.RequestHeader, body []byte, buf *buf
 	in := &l.produce.in
 	if err := in.Read(body, h.Version); err != nil {
 		c.refuse("malformed Produce", "version", int16(h.Version), "error", err)
+		return
+	}
+	if n := countPartitions(in); n > producePartitionsMax {
+		c.refuse("Produce has too many partitions", "partitions", n, "max", producePartitionsMax)
 		return
 	}
 	req := l.takeProduce()
@@ -89,13 +96,20 @@ func (l *Loop) serveProduce(c *Conn, h wire.RequestHeader, body []byte, buf *buf
 	l.itemDone(req)
 }
 
-// layOut makes the items of a request and refuses those that need no partition to be refused.
-func (l *Loop) layOut(req *produceRequest, in *wire.ProduceRequest, v wire.APIVersion) {
-	n := 0
+// producePartitionsMax bounds the items of one Produce: with the smallest batches, so many take 4 MiB, four times what a
+// producer sends at once by default. Entries without a batch would otherwise cost 30 times their bytes.
+const producePartitionsMax = 1 << 16
+
+func countPartitions(in *wire.ProduceRequest) (n int) {
 	for i := range in.Topics {
 		n += len(in.Topics[i].Partitions)
 	}
-	if cap(req.items) < n {
+	return n
+}
+
+// layOut makes the items of a request and refuses those that need no partition to be refused.
+func (l *Loop) layOut(req *produceRequest, in *wire.ProduceRequest, v wire.APIVersion) {
+	if n := countPartitions(in); cap(req.items) < n {
 		req.items = make([]produceItem, 0, n)
 	}
 	for i := range in.Topics {
@@ -214,7 +228,7 @@ func (l *Loop) giveProduce(req *produceRequest) {
 	clear(req.items)
 	clear(req.topics)
 	*req = produceRequest{items: req.items[:0], topics: req.topics[:0]}
-	if len(l.produce.free) < produceFreeMax {
+	if len(l.produce.free) < produceFreeMax && cap(req.items) <= produceItemsKeep {
 		l.produce.free = append(l.produce.free, req)
 	}
 }
