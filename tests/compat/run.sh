@@ -23,7 +23,7 @@ trap end EXIT
 start_ringmill() {
   [ -n "${BINARY:=}" ] || { BINARY=$SCRATCH/ringmill; (cd "$ROOT" && CGO_ENABLED=0 go build -o "$BINARY" ./tools/ringmill); }
   "$BINARY" serve --listen "127.0.0.1:$PORT" --data "$SCRATCH/data" --set "ringmill.http.listen=127.0.0.1:$HTTP_PORT" \
-    --set num.partitions=4 --set group.initial.rebalance.delay.ms=0 --set offsets.topic.num.partitions=10 > "$RESULTS/ringmill.log" 2>&1 &
+    --set "advertised.listeners=PLAINTEXT://127.0.0.1:$PORT" --set num.partitions=4 --set group.initial.rebalance.delay.ms=0 --set offsets.topic.num.partitions=10 > "$RESULTS/ringmill.log" 2>&1 &
   NODE=$!
   for _ in $(seq 1 100); do curl -sf "http://127.0.0.1:$HTTP_PORT/readyz" > /dev/null && return; sleep 0.1; done
   echo "ringmill is not ready:"; tail -20 "$RESULTS/ringmill.log"; exit 1
