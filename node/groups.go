@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -151,6 +152,9 @@ func (g *groupService) newCoordinator() *group.Coordinator {
 	cfg := group.DefaultConfig()
 	cfg.MinSessionTimeoutMS, cfg.MaxSessionTimeoutMS = int32(c.GroupSessionTimeoutMinMS), int32(c.GroupSessionTimeoutMaxMS)
 	cfg.InitialRebalanceDelayMS, cfg.MaxSize = int32(c.GroupInitialRebalanceDelayMS), c.GroupSizeMax
+	cfg.ConsumerSessionTimeoutMS, cfg.ConsumerHeartbeatIntervalMS = int32(c.GroupConsumerSessionMS), int32(c.GroupConsumerHeartbeatMS)
+	cfg.ConsumerMaxSize, cfg.ConsumerAssignors = c.GroupConsumerSizeMax, c.GroupConsumerAssignors
+	cfg.ConsumerMigration, cfg.ConsumerRegexRefreshMS = migrationPolicy(c.GroupConsumerMigration), c.GroupConsumerRegexRefreshMS
 	cfg.OffsetMetadataMaxBytes = c.OffsetMetadataBytesMax
 	cfg.OffsetsRetentionMS = c.OffsetsRetentionMinutes * time.Minute.Milliseconds()
 	cfg.OffsetsRetentionCheckInterval = c.OffsetsRetentionCheckMS
@@ -158,7 +162,18 @@ func (g *groupService) newCoordinator() *group.Coordinator {
 	cfg.MaxGroups = max(cfg.MaxGroups/shards, groupsPerShardMin)
 	cfg.MaxAppends = max(cfg.MaxAppends/shards, groupsPerShardMin)
 	cfg.MemoryBytes = max(cfg.MemoryBytes/int64(shards), groupMemoryMin)
-	return group.New(cfg, binary.BigEndian.Uint64(seed[:]))
+	coordinator := group.New(cfg, binary.BigEndian.Uint64(seed[:]))
+	coordinator.SetTopics(g.node.Image(), true)
+	return coordinator
+}
+
+// migrationPolicy reads group.consumer.migration.policy, in any case.
+func migrationPolicy(policy string) group.MigrationPolicy {
+	both := strings.EqualFold(policy, "bidirectional")
+	return group.MigrationPolicy{
+		Upgrade:   both || strings.EqualFold(policy, "upgrade"),
+		Downgrade: both || strings.EqualFold(policy, "downgrade"),
+	}
 }
 
 // groupsPerShardMin and groupMemoryMin leave each coordinator room for one very large group.
@@ -181,6 +196,7 @@ func (g *groupService) load(s *groupShard, p *partition) {
 		return
 	}
 	g.inbox.put(func() {
+		fresh.SetTopics(g.node.Image(), true) // they may have changed while the log was read
 		s.coordinator = fresh
 		g.apply(s, fresh.Loaded(g.nowMS()))
 	})
@@ -264,6 +280,15 @@ func (n *Node) readRecords(p *partition, f func(wire.Record) error) error {
 		}
 	}
 	return nil
+}
+
+// topicsChanged gives the coordinators the topics as they are now. created: some are new.
+func (g *groupService) topicsChanged(m *image.Image, created bool) {
+	g.inbox.put(func() {
+		for _, s := range g.shards {
+			s.coordinator.SetTopics(m, created)
+		}
+	})
 }
 
 // topicDeleted has the coordinators forget the offsets of a deleted topic.

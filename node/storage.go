@@ -114,8 +114,25 @@ func (n *Node) applyMeta(records ...image.Record) (*image.Image, error) {
 	m, err := n.store.Apply(records...)
 	if err == nil {
 		n.image.Store(m)
+		n.tellGroups(m, records)
 	}
 	return m, err
+}
+
+// tellGroups has the group coordinators know of changed topics.
+func (n *Node) tellGroups(m *image.Image, records []image.Record) {
+	changed, created := false, false
+	for _, r := range records {
+		switch r.(type) {
+		case image.TopicRecord:
+			changed, created = true, true
+		case image.PartitionsRecord, image.RemoveTopicRecord:
+			changed = true
+		}
+	}
+	if changed && n.groups != nil {
+		n.groups.topicsChanged(m, created)
+	}
 }
 
 func newUUID() (id wire.TopicID) {

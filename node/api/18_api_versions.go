@@ -29,11 +29,11 @@ func answerAPIVersions(b Broker, r *Request) ([]byte, error) {
 		return nil, err
 	}
 	resp.SetVersion(int16(r.Header.Version))
-	fillAPIVersions(resp, r, req.(*kmsg.ApiVersionsRequest))
+	fillAPIVersions(b, resp, r, req.(*kmsg.ApiVersionsRequest))
 	return resp.AppendTo(nil), nil
 }
 
-func fillAPIVersions(resp *kmsg.ApiVersionsResponse, r *Request, req *kmsg.ApiVersionsRequest) {
+func fillAPIVersions(b Broker, resp *kmsg.ApiVersionsResponse, r *Request, req *kmsg.ApiVersionsRequest) {
 	if r.Header.Version >= apiVersionsSoftwareFrom {
 		if !softwareWords.MatchString(req.ClientSoftwareName) || !softwareWords.MatchString(req.ClientSoftwareVersion) {
 			resp.ErrorCode = int16(wire.InvalidRequest)
@@ -45,6 +45,34 @@ func fillAPIVersions(resp *kmsg.ApiVersionsResponse, r *Request, req *kmsg.ApiVe
 	for i := range rows {
 		resp.ApiKeys[i] = rows[i].advertised()
 	}
+	if r.Header.Version >= apiVersionsFeaturesFrom {
+		fillFeatures(b, resp, r.Header.Version)
+	}
+}
+
+// apiVersionsFeaturesFrom is the first version that tells of features (KIP-584).
+const apiVersionsFeaturesFrom wire.APIVersion = 3
+
+// groupVersion is the feature that the consumer protocol stands under (KIP-848): clients and tools that see it finalized
+// take the protocol for theirs to use.
+const groupVersion, groupVersionMax = "group.version", 1
+
+// fillFeatures tells of the features that are built, all of them finalized as in a new Kafka cluster. Up to version 3 a
+// supported feature whose lowest version is 0 is left out, which clients of that time would not accept (KAFKA-17492). The
+// epoch is the offset of the last metadata record.
+func fillFeatures(b Broker, resp *kmsg.ApiVersionsResponse, v wire.APIVersion) {
+	if v > apiVersionsFeaturesFrom {
+		s := kmsg.NewApiVersionsResponseSupportedFeature()
+		s.Name, s.MaxVersion = groupVersion, groupVersionMax
+		resp.SupportedFeatures = append(resp.SupportedFeatures, s)
+	}
+	resp.FinalizedFeaturesEpoch = int64(b.Image().Version()) - 1
+	if !servesConsumerProtocol(b) {
+		return
+	}
+	f := kmsg.NewApiVersionsResponseFinalizedFeature()
+	f.Name, f.MinVersionLevel, f.MaxVersionLevel = groupVersion, groupVersionMax, groupVersionMax
+	resp.FinalizedFeatures = append(resp.FinalizedFeatures, f)
 }
 
 // softwareWords is Kafka's rule for the name and version of client software (ApiVersionsRequest.isValid).

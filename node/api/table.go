@@ -25,7 +25,8 @@ var rows = [...]row{
 	offsetCommitRow, offsetFetchRow, findCoordinatorRow, joinGroupRow, heartbeatRow, leaveGroupRow, syncGroupRow,
 	describeGroupsRow, listGroupsRow, apiVersionsRow, createTopicsRow, deleteTopicsRow,
 	initProducerIDRow, offsetForLeaderEpochRow, describeConfigsRow, createPartitionsRow,
-	deleteGroupsRow, incrementalAlterConfigsRow, offsetDeleteRow, describeClusterRow, describeTopicPartitionsRow,
+	deleteGroupsRow, incrementalAlterConfigsRow, offsetDeleteRow, describeClusterRow,
+	consumerGroupHeartbeatRow, consumerGroupDescribeRow, describeTopicPartitionsRow,
 }
 
 // served finds a row by its key.

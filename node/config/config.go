@@ -57,15 +57,26 @@ type Config struct {
 	TransactionTimeoutMaxMS     int64 `property:"transaction.max.timeout.ms"`
 
 	// Groups.
-	GroupInitialRebalanceDelayMS int64 `property:"group.initial.rebalance.delay.ms"`
-	GroupSessionTimeoutMinMS     int64 `property:"group.min.session.timeout.ms"`
-	GroupSessionTimeoutMaxMS     int64 `property:"group.max.session.timeout.ms"`
-	GroupSizeMax                 int   `property:"group.max.size"`
-	OffsetMetadataBytesMax       int   `property:"offset.metadata.max.bytes"`
-	OffsetsRetentionMinutes      int64 `property:"offsets.retention.minutes"`
-	OffsetsRetentionCheckMS      int64 `property:"offsets.retention.check.interval.ms"`
-	OffsetsTopicPartitions       int32 `property:"offsets.topic.num.partitions"`
-	OffsetsTopicSegmentBytes     int64 `property:"offsets.topic.segment.bytes"`
+	GroupInitialRebalanceDelayMS int64    `property:"group.initial.rebalance.delay.ms"`
+	GroupSessionTimeoutMinMS     int64    `property:"group.min.session.timeout.ms"`
+	GroupSessionTimeoutMaxMS     int64    `property:"group.max.session.timeout.ms"`
+	GroupSizeMax                 int      `property:"group.max.size"`
+	GroupConsumerAssignors       []string `property:"group.consumer.assignors"`
+	GroupConsumerSessionMS       int64    `property:"group.consumer.session.timeout.ms"`
+	GroupConsumerSessionMinMS    int64    `property:"group.consumer.min.session.timeout.ms"`
+	GroupConsumerSessionMaxMS    int64    `property:"group.consumer.max.session.timeout.ms"`
+	GroupConsumerHeartbeatMS     int64    `property:"group.consumer.heartbeat.interval.ms"`
+	GroupConsumerHeartbeatMinMS  int64    `property:"group.consumer.min.heartbeat.interval.ms"`
+	GroupConsumerHeartbeatMaxMS  int64    `property:"group.consumer.max.heartbeat.interval.ms"`
+	GroupConsumerSizeMax         int      `property:"group.consumer.max.size"`
+	GroupConsumerMigration       string   `property:"group.consumer.migration.policy"`
+	GroupConsumerRegexRefreshMS  int64    `property:"group.consumer.regex.refresh.interval.ms"`
+	GroupRebalanceProtocols      []string `property:"group.coordinator.rebalance.protocols"`
+	OffsetMetadataBytesMax       int      `property:"offset.metadata.max.bytes"`
+	OffsetsRetentionMinutes      int64    `property:"offsets.retention.minutes"`
+	OffsetsRetentionCheckMS      int64    `property:"offsets.retention.check.interval.ms"`
+	OffsetsTopicPartitions       int32    `property:"offsets.topic.num.partitions"`
+	OffsetsTopicSegmentBytes     int64    `property:"offsets.topic.segment.bytes"`
 
 	static           map[string]setting // what file, environment and flags set, by property
 	node, cluster    map[string]string  // dynamic values for this node, and for all nodes

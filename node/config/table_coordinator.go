@@ -48,18 +48,7 @@ var shareProperties = withoutEffect(
 )
 
 var newGroupProperties = withoutEffect(
-	"the consumer and streams group protocols (KIP-848, KIP-1071) are not built yet; classic groups are",
-	property("group.consumer.assignors", List, "uniform,range", nil, ReadOnly),
-	property("group.consumer.heartbeat.interval.ms", Int, "5000", atLeast(1), ReadOnly),
-	property("group.consumer.max.heartbeat.interval.ms", Int, "15000", atLeast(1), ReadOnly),
-	property("group.consumer.max.session.timeout.ms", Int, "60000", atLeast(1), ReadOnly),
-	property("group.consumer.max.size", Int, maxInt, atLeast(1), ReadOnly),
-	property("group.consumer.migration.policy", String, "bidirectional", oneOfFold("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"), ReadOnly),
-	property("group.consumer.min.heartbeat.interval.ms", Int, "5000", atLeast(1), ReadOnly),
-	property("group.consumer.min.session.timeout.ms", Int, "45000", atLeast(1), ReadOnly),
-	internal(property("group.consumer.regex.refresh.interval.ms", Int, "600000", atLeast(10000), ReadOnly)),
-	property("group.consumer.session.timeout.ms", Int, "45000", atLeast(1), ReadOnly),
-	property("group.coordinator.rebalance.protocols", List, "classic,consumer,streams", eachOf("consumer", "classic", "share", "streams"), ReadOnly),
+	"the streams group protocol (KIP-1071) is not built yet; classic and consumer groups are",
 	property("group.streams.heartbeat.interval.ms", Int, "5000", atLeast(1), ReadOnly),
 	property("group.streams.max.heartbeat.interval.ms", Int, "15000", atLeast(1), ReadOnly),
 	property("group.streams.max.session.timeout.ms", Int, "60000", atLeast(1), ReadOnly),

@@ -1,0 +1,25 @@
+package api
+
+import (
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+var consumerGroupHeartbeatRow = row{wire.KeyConsumerGroupHeartbeat, 0, 1, on(consumerGroupHeartbeat)}
+
+func consumerGroupHeartbeat(b Broker, r *Request, req *kmsg.ConsumerGroupHeartbeatRequest) *kmsg.ConsumerGroupHeartbeatResponse {
+	if !servesConsumerProtocol(b) {
+		resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
+		resp.ErrorCode = int16(wire.UnsupportedVersion)
+		return resp
+	}
+	return b.Coordinate(req.Group, r.Client, req).(*kmsg.ConsumerGroupHeartbeatResponse)
+}
+
+// servesConsumerProtocol reports whether the node's configuration has the consumer protocol (KIP-848).
+func servesConsumerProtocol(b Broker) bool {
+	return slices.Contains(b.Config().GroupRebalanceProtocols, "consumer")
+}

@@ -1,0 +1,42 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+var consumerGroupDescribeRow = row{wire.KeyConsumerGroupDescribe, 0, 1, on(consumerGroupDescribe)}
+
+func consumerGroupDescribe(b Broker, r *Request, req *kmsg.ConsumerGroupDescribeRequest) *kmsg.ConsumerGroupDescribeResponse {
+	req.Groups = distinct(req.Groups)
+	if !servesConsumerProtocol(b) {
+		return refusedConsumerGroups(req.Groups, wire.UnsupportedVersion)
+	}
+	resp := coordinateEach[*kmsg.ConsumerGroupDescribeRequest, *kmsg.ConsumerGroupDescribeResponse](b, r, req, firstConsumerGroup)
+	for i := range resp.Groups {
+		g := &resp.Groups[i]
+		g.AuthorizedOperations = operationsUnknown
+		if req.IncludeAuthorizedOperations && g.ErrorCode == 0 {
+			g.AuthorizedOperations = groupOperations
+		}
+	}
+	return resp
+}
+
+func refusedConsumerGroups(ids []string, code wire.ErrorCode) *kmsg.ConsumerGroupDescribeResponse {
+	resp := kmsg.NewPtrConsumerGroupDescribeResponse()
+	for _, id := range ids {
+		g := kmsg.NewConsumerGroupDescribeResponseGroup()
+		g.Group, g.ErrorCode = id, int16(code)
+		resp.Groups = append(resp.Groups, g)
+	}
+	return resp
+}
+
+func firstConsumerGroup(req *kmsg.ConsumerGroupDescribeRequest) string {
+	if len(req.Groups) == 0 {
+		return ""
+	}
+	return req.Groups[0]
+}
