@@ -14,7 +14,7 @@ import (
 // needs to read it from .txnindex files. It is a value.
 type AbortedPlan struct {
 	from, upTo wire.Offset
-	ready      []wire.AbortedTransaction
+	ready      []AbortedTxn
 	parts      []abortedPart // empty if ready is all there is
 }
 
@@ -44,24 +44,24 @@ func (l *Log) PlanAborted(from, upTo wire.Offset) AbortedPlan {
 			name: s.txnIndexName(), indexed: int(x.first), last: x.released, tail: append([]byte(nil), x.entries...),
 		})
 	}
-	if len(p.parts) == 0 {
-		sortAborted(p.ready)
-	}
 	return p
 }
 
 // Ready gives the list, by first offset, if no file has to be read for it; else ok is false, and Run gives it.
 func (p AbortedPlan) Ready() (aborted []wire.AbortedTransaction, ok bool) {
-	return p.ready, len(p.parts) == 0
+	if len(p.parts) > 0 {
+		return nil, false
+	}
+	return sortAborted(p.ready), true
 }
 
 // collect appends the transactions with records in the plan's range, of entries from the i-th on. complete says that no later
 // entry can be one.
-func (p *AbortedPlan) collect(dst []wire.AbortedTransaction, entries []byte, i int) (found []wire.AbortedTransaction, complete bool) {
+func (p *AbortedPlan) collect(dst []AbortedTxn, entries []byte, i int) (found []AbortedTxn, complete bool) {
 	for ; i < len(entries)/abortedEntrySize; i++ {
 		e := readAborted(entries, i)
 		if e.LastOffset >= p.from && e.FirstOffset < p.upTo {
-			dst = append(dst, wire.AbortedTransaction{ProducerID: e.ProducerID, FirstOffset: e.FirstOffset})
+			dst = append(dst, e)
 		}
 		if e.LastStableOffset >= p.upTo {
 			return dst, true
@@ -70,9 +70,17 @@ func (p *AbortedPlan) collect(dst []wire.AbortedTransaction, entries []byte, i i
 	return dst, false
 }
 
-// sortAborted brings the list in the order of first offsets. Kafka's order is that of the markers; its clients sort.
-func sortAborted(list []wire.AbortedTransaction) {
+// sortAborted makes the answer of it, in the order of first offsets. Kafka's order is that of the markers; its clients sort.
+func sortAborted(found []AbortedTxn) []wire.AbortedTransaction {
+	if len(found) == 0 {
+		return nil
+	}
+	list := make([]wire.AbortedTransaction, len(found))
+	for i := range found {
+		list[i] = wire.AbortedTransaction{ProducerID: found[i].ProducerID, FirstOffset: found[i].FirstOffset}
+	}
 	slices.SortFunc(list, func(a, b wire.AbortedTransaction) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
+	return list
 }
 
 // Run gives the list, in the order of first offsets. It blocks on files, and touches nothing of the Log.
@@ -80,6 +88,15 @@ func sortAborted(list []wire.AbortedTransaction) {
 // Errors: fs.ErrNotExist if retention has removed a file, ErrTxnIndex if compaction has replaced one: the range is to be planned
 // again. Others are the file system's.
 func (p AbortedPlan) Run(fsys FS) ([]wire.AbortedTransaction, error) {
+	found, err := p.entries(fsys)
+	if err != nil {
+		return nil, err
+	}
+	return sortAborted(found), nil
+}
+
+// entries gives the transactions in the order of their markers.
+func (p *AbortedPlan) entries(fsys FS) ([]AbortedTxn, error) {
 	found := slices.Clone(p.ready)
 	for i, complete := 0, false; i < len(p.parts) && !complete; i++ {
 		var err error
@@ -87,11 +104,10 @@ func (p AbortedPlan) Run(fsys FS) ([]wire.AbortedTransaction, error) {
 			return nil, err
 		}
 	}
-	sortAborted(found)
 	return found, nil
 }
 
-func (p *AbortedPlan) search(fsys FS, part *abortedPart, dst []wire.AbortedTransaction) (found []wire.AbortedTransaction, complete bool, err error) {
+func (p *AbortedPlan) search(fsys FS, part *abortedPart, dst []AbortedTxn) (found []AbortedTxn, complete bool, err error) {
 	if part.indexed > 0 {
 		if dst, complete, err = p.searchFile(fsys, part, dst); complete || err != nil {
 			return dst, complete, err
@@ -104,7 +120,7 @@ func (p *AbortedPlan) search(fsys FS, part *abortedPart, dst []wire.AbortedTrans
 // abortedChunk is how many entries of a file are read at a time.
 const abortedChunk = 1024
 
-func (p *AbortedPlan) searchFile(fsys FS, part *abortedPart, dst []wire.AbortedTransaction) (found []wire.AbortedTransaction, complete bool, err error) {
+func (p *AbortedPlan) searchFile(fsys FS, part *abortedPart, dst []AbortedTxn) (found []AbortedTxn, complete bool, err error) {
 	f, err := fsys.OpenFile(part.name, ReadOnly, 0)
 	if err != nil {
 		return dst, false, fmt.Errorf("segment: open %s: %w", part.name, err)

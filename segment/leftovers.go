@@ -119,6 +119,11 @@ func (o *opener) finishSwaps() error {
 			return err
 		}
 	}
+	if first <= end && o.renamed { // before a new name stands for offsets that an old file may still have
+		if err := o.fs.SyncDir(o.dir); err != nil {
+			return fmt.Errorf("segment: sync directory %s: %w", o.dir, err)
+		}
+	}
 	return o.renameSwaps(files)
 }
 

@@ -15,6 +15,9 @@ type Config struct {
 	IndexIntervalBytes   int                // index.interval.bytes
 	RetentionMS          int64              // retention.ms; -1: no bound
 	RetentionBytes       int64              // retention.bytes; -1: no bound
+	DeleteRetentionMS    int64              // delete.retention.ms
+	MinCompactionLagMS   int64              // min.compaction.lag.ms
+	MaxCompactionLagMS   int64              // max.compaction.lag.ms
 	MaxMessageBytes      int                // max.message.bytes
 	MessageTimestampType wire.TimestampType // message.timestamp.type
 	TimestampBeforeMaxMS int64              // message.timestamp.before.max.ms
@@ -32,6 +35,7 @@ func DefaultConfig() Config {
 	return Config{
 		SegmentBytes: 1 << 30, SegmentMS: week, IndexBytes: 10 << 20, IndexIntervalBytes: 4096,
 		RetentionMS: week, RetentionBytes: -1, MaxMessageBytes: 1<<20 + 12,
+		DeleteRetentionMS: 24 * 3600 * 1000, MaxCompactionLagMS: never,
 		TimestampBeforeMaxMS: never, TimestampAfterMaxMS: 3600 * 1000,
 		ProducerExpirationMS: 24 * 3600 * 1000, Delete: true, FlushMessages: never, FlushMS: never,
 	}
@@ -53,11 +57,13 @@ type Log struct {
 	epochs        LeaderEpochCache
 	epochsDirty   bool        // the leader-epoch-checkpoint file lacks a change
 	snapshot      wire.Offset // offset of the newest producer snapshot file; NoOffset if there is none
+	cleaned       wire.Offset // where the last cleaning ended; NoOffset if there was none
 	rolling       bool        // between PlanRoll and Rolled or RollAbandoned
+	swapping      bool        // between PlanSwap and Cleaned or SwapAbandoned
 }
 
 func newLog(dir string, cfg Config) *Log {
-	return &Log{dir: dir, config: cfg, snapshot: wire.NoOffset}
+	return &Log{dir: dir, config: cfg, snapshot: wire.NoOffset, cleaned: wire.NoOffset}
 }
 
 // LogStartOffset is the least offset that may be read.

@@ -100,6 +100,15 @@ func (r *recentBatches) release(below wire.Offset) {
 	}
 }
 
+// drop forgets the batches that end below an offset, whatever their visibility: they lie elsewhere now.
+func (r *recentBatches) drop(below wire.Offset) {
+	for r.count > 0 && r.at(0).last < below {
+		r.from = r.at(0).last + 1
+		r.head++
+		r.count--
+	}
+}
+
 // shrink drops what is visible, and gives the bytes that were freed.
 func (r *recentBatches) shrink() int {
 	if r.count > 0 && r.at(int(r.count)-1).last >= r.visible {

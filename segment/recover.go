@@ -13,6 +13,7 @@ import (
 type OpenOptions struct {
 	RecoveryPoint  wire.Offset    // below it everything was synced (recovery-point-offset-checkpoint)
 	LogStartOffset wire.Offset    // log-start-offset-checkpoint
+	CleanerOffset  wire.Offset    // cleaner-offset-checkpoint; NoOffset or 0: never cleaned
 	Clean          bool           // the clean shutdown mark was there
 	NowMS          wire.Timestamp // wall clock, for the expiry of producers
 }
@@ -56,6 +57,7 @@ type opener struct {
 // batches were not touched.
 func OpenLog(fsys FS, dir string, cfg Config, opt OpenOptions) (*Log, RecoveryReport, error) {
 	o := &opener{fs: fsys, dir: dir, opt: opt, log: newLog(dir, cfg)}
+	o.log.cleaned = opt.CleanerOffset
 	o.report = RecoveryReport{Dir: dir, TruncatedAt: wire.NoOffset}
 	for _, step := range []func() error{
 		o.removeLeftovers, o.readIdentity, o.findSegments, o.openSegments, o.bound, o.loadProducers, o.finish,
@@ -150,7 +152,7 @@ func (o *opener) openSegment(s *Segment, last bool) (torn bool, err error) {
 	s.size = size
 	if !last && (o.opt.Clean || s.nextOffset <= o.opt.RecoveryPoint) {
 		if o.takeIndexes(s, f) {
-			return false, nil
+			return false, o.readFirstIfDated(s, f)
 		}
 		o.noteRebuilt(s)
 		return false, o.rebuild(s, f)

@@ -3,6 +3,7 @@ package segment
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/ringmill/ringmill/wire"
 )
@@ -58,9 +59,9 @@ func (o *opener) recoverSegment(s *Segment, f File, last bool) (torn bool, err e
 }
 
 // gap says what is wrong if the next segment begins at a later offset than this one ends: the tail of this file was lost. Above
-// the recovery point that is a torn tail, below it damage. A compacted log may have such gaps.
+// the recovery point that is a torn tail, below it damage. A log that is or was compacted may have such gaps.
 func (o *opener) gap(s *Segment, limit wire.Offset) (torn string) {
-	if o.log.config.Compact || s.nextOffset >= limit {
+	if o.log.config.Compact || s.nextOffset >= limit || s.nextOffset < o.opt.CleanerOffset {
 		return ""
 	}
 	reason := fmt.Sprintf("the next segment begins at offset %d", limit)
@@ -147,6 +148,14 @@ func (o *opener) noteDamage(d *CorruptionError) {
 	if o.report.Damage == nil {
 		o.report.Damage = d
 	}
+}
+
+// readFirstIfDated is readFirst for a sealed segment whose compaction may be due by that timestamp.
+func (o *opener) readFirstIfDated(s *Segment, f io.ReaderAt) error {
+	if c := &o.log.config; !c.Compact || c.MaxCompactionLagMS == math.MaxInt64 {
+		return nil
+	}
+	return o.readFirst(s, f)
 }
 
 // readFirst reads the timestamp from which rolling by time counts.

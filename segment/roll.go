@@ -3,7 +3,6 @@ package segment
 import (
 	"fmt"
 	"hash/fnv"
-	"math"
 
 	"github.com/ringmill/ringmill/wire"
 )
@@ -35,16 +34,25 @@ func (l *Log) batchTime(b wire.RecordBatch, now wire.Timestamp) wire.Timestamp {
 
 func (l *Log) full(s *Segment, length int64, ts, now wire.Timestamp) bool {
 	c := &l.config
-	return int64(s.size)+length > c.SegmentBytes || int64(s.size)+length > math.MaxInt32 ||
-		s.timeWaited(now, ts) > c.SegmentMS-l.jitter(s) ||
+	return int64(s.size)+length > c.SegmentBytes || int64(s.size)+length > maxSegmentBytes ||
+		s.timeWaited(now, ts) > c.segmentMS()-l.jitter(s) ||
 		s.index.Count() >= c.IndexBytes/offsetEntrySize ||
 		s.timeIndex.Count() >= c.IndexBytes/timeEntrySize-1 // one entry is kept for the roll itself
+}
+
+// segmentMS is after how long a segment is sealed: of a compacted log no later than its records are to be compacted
+// (LogConfig.maxSegmentMs).
+func (c *Config) segmentMS() int64 {
+	if c.Compact {
+		return min(c.SegmentMS, max(c.MaxCompactionLagMS, 0))
+	}
+	return c.SegmentMS
 }
 
 // jitter is how many milliseconds earlier than segment.ms the segment rolls, so that partitions which started together do not
 // roll together. It is drawn from the segment's name: the same after a restart, and different for each.
 func (l *Log) jitter(s *Segment) int64 {
-	bound := min(l.config.SegmentJitterMS, l.config.SegmentMS)
+	bound := min(l.config.SegmentJitterMS, l.config.segmentMS())
 	if bound <= 0 {
 		return 0
 	}
@@ -163,9 +171,7 @@ func (l *Log) Rolled(p RollPlan) {
 		panic("BUG: rolled without a plan")
 	}
 	l.rolling = false
-	s.index.flushed = int32(s.index.Count())
-	s.timeIndex.flushed = int32((p.time.at + int64(len(p.time.data))) / timeEntrySize)
-	s.timeIndex.tail, s.timeIndex.last = nil, s.max
+	s.sealed(p.time)
 	s.txn.written(p.txn)
 	s.nextOffset = p.next.baseOffset
 	if p.snapshot != nil {

@@ -1,6 +1,10 @@
 package segment
 
-import "github.com/ringmill/ringmill/wire"
+import (
+	"math"
+
+	"github.com/ringmill/ringmill/wire"
+)
 
 // Segment is one .log file of a partition with its indexes. The pointer is the segment's identity for as long as the log has
 // it. The owner of the Log owns it; from another goroutine only BaseOffset and LogName may be called.
@@ -45,6 +49,16 @@ func (s *Segment) LogName() string { return logName(s.dir, s.baseOffset) }
 func (s *Segment) indexName() string     { return fileName(s.dir, s.baseOffset, indexSuffix) }
 func (s *Segment) timeIndexName() string { return fileName(s.dir, s.baseOffset, timeIndexSuffix) }
 func (s *Segment) txnIndexName() string  { return fileName(s.dir, s.baseOffset, txnIndexSuffix) }
+
+// maxSegmentBytes bounds a .log: positions in an index have 31 bits.
+const maxSegmentBytes = math.MaxInt32
+
+// sealed notes that the indexes are written, the time index with its closing entry.
+func (s *Segment) sealed(times indexWrite) {
+	s.index.flushed = int32(s.index.Count())
+	s.timeIndex.flushed = int32((times.at + int64(len(times.data))) / timeEntrySize)
+	s.timeIndex.tail, s.timeIndex.last = nil, s.max
+}
 
 // sinceIndexEntry is the number of bytes from the last batch that the index names, or from the start.
 func (s *Segment) sinceIndexEntry() wire.Position { return s.size - s.index.last.Position }

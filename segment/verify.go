@@ -112,11 +112,16 @@ func (v *verifier) listFile(e DirEntry) error {
 		return err
 	case ok && suffix == snapshotSuffix, e.Name == partitionMetadataName:
 		return v.verifySmall(e.Name)
-	case ok && strings.HasSuffix(suffix, deletedSuffix), e.Name == LeaderEpochCheckpoint:
+	case ok && strings.HasSuffix(suffix, deletedSuffix), v.opt.Live && ok && isBeingCleaned(suffix), e.Name == LeaderEpochCheckpoint:
 		return nil
 	}
 	v.problemf(e.Name, -1, "it is no file of a log")
 	return nil
+}
+
+// isBeingCleaned reports whether a file is of a segment that compaction has not put in place yet.
+func isBeingCleaned(suffix string) bool {
+	return strings.HasSuffix(suffix, cleanedSuffix) || strings.HasSuffix(suffix, swapSuffix)
 }
 
 // verifySmall decodes a producer snapshot or partition.metadata.
