@@ -35,9 +35,8 @@
 //
 //   - one-active: there is always a last segment, it is the active one, and only it grows.
 //   - contiguous: a sealed segment's NextOffset is the next one's BaseOffset; the active one's is the log end offset.
-//   - dense-in-memory: every index entry that its file lacks is in memory; every batch appended since the log was opened that is not yet
-//     visible is in the ring
-//     of recent batches.
+//   - dense-in-memory: every index entry that its file lacks is in memory; every batch appended since the log was opened that
+//     is not yet visible is in the ring of recent batches.
 //   - undo-exact: Append and then Undo leave the bookkeeping as it was, but for memory.
 //   - recovery-prefix: below the recovery point batches and sealed indexes are on disk, and the active segment's index files,
 //     cut at the recovery point, are right or missing.

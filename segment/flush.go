@@ -67,8 +67,12 @@ func (l *Log) planFlush(closing bool) FlushPlan {
 	return p
 }
 
+// Limit lowers the offset that the plan makes durable to written, the end of what the page cache has: appends that are
+// planned and not written yet are in the log's bookkeeping, but a sync of the file would not cover them.
+func (p *FlushPlan) Limit(written wire.Offset) { p.upTo = min(p.upTo, written) }
+
 // Run writes and syncs. An error leaves it open what is on disk; the caller stops using the log directory if it came from a
-// sync (DESIGN.md, contracts).
+// sync.
 func (p *FlushPlan) Run(fsys FS) error {
 	for i := range p.segments {
 		if err := p.segments[i].run(fsys); err != nil {

@@ -48,7 +48,7 @@ type Journal struct {
 	syncing  uint64 // what the sync in flight covers; 0: none is
 	synced   uint64 // all entries up to it are on disk
 	checking bool   // a checkpoint is under way
-	growing  bool   // a PlanGrow is under way
+	growing  bool   // a PlanGrowth is under way
 	maxBytes int64  // size that the file may grow to
 
 	headers []byte   // backs the headers of the plan that is out

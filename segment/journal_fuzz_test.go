@@ -60,5 +60,5 @@ func FuzzReadJournalEntry(f *testing.F) {
 
 // resealSlot sets the checksum of a head that a test has changed.
 func resealSlot(slot []byte) {
-	binary.BigEndian.PutUint32(slot[4:], crc32.Checksum(slot[8:journalSlotSize], journalCRC))
+	binary.BigEndian.PutUint32(slot[4:], crc32.Checksum(slot[8:journalSlotSize], castagnoli))
 }

@@ -27,8 +27,6 @@ const (
 	journalBatchKind  = 1
 )
 
-var journalCRC = crc32.MakeTable(crc32.Castagnoli)
-
 // ErrJournalVersion is wrapped when a journal was written by a later version of the format.
 var ErrJournalVersion = errors.New("segment: unknown journal version")
 
@@ -59,7 +57,7 @@ func (s journalSlot) appendTo(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, s.salt)
 	dst = binary.BigEndian.AppendUint32(dst, 0) // reserved
 	slot := dst[start:]
-	binary.BigEndian.PutUint32(slot[4:], crc32.Checksum(slot[8:], journalCRC))
+	binary.BigEndian.PutUint32(slot[4:], crc32.Checksum(slot[8:], castagnoli))
 	return dst
 }
 
@@ -71,7 +69,7 @@ func readJournalSlot(src []byte) (journalSlot, error) {
 		return journalSlot{}, errJournalSlot
 	}
 	src = src[:journalSlotSize]
-	if binary.BigEndian.Uint32(src[4:]) != crc32.Checksum(src[8:], journalCRC) {
+	if binary.BigEndian.Uint32(src[4:]) != crc32.Checksum(src[8:], castagnoli) {
 		return journalSlot{}, errJournalSlot
 	}
 	if v := binary.BigEndian.Uint32(src[8:]); v != journalVersion {
@@ -123,7 +121,7 @@ func appendJournalHeader(dst []byte, slot *journalSlot, sequence, synced uint64,
 	dst = binary.BigEndian.AppendUint32(dst, uint32(e.Partition))
 	dst = binary.BigEndian.AppendUint32(dst, 0) // reserved
 	header := dst[start:]
-	sum := crc32.Update(crc32.Checksum(header[8:], journalCRC), journalCRC, e.Batch)
+	sum := crc32.Update(crc32.Checksum(header[8:], castagnoli), castagnoli, e.Batch)
 	binary.BigEndian.PutUint32(header[4:], sum)
 	return dst
 }
@@ -142,7 +140,7 @@ func readJournalEntry(src []byte, slot *journalSlot) (rec journalRecord, size in
 		return rec, 0, errJournalEntry
 	}
 	end := journalEntryOverhead + int(length)
-	if binary.BigEndian.Uint32(src[4:]) != crc32.Checksum(src[8:end], journalCRC) {
+	if binary.BigEndian.Uint32(src[4:]) != crc32.Checksum(src[8:end], castagnoli) {
 		return rec, 0, errJournalEntry
 	}
 	rec.sequence = binary.BigEndian.Uint64(src[24:])

@@ -1,10 +1,6 @@
 package segment
 
-import (
-	"math"
-
-	"github.com/ringmill/ringmill/wire"
-)
+import "github.com/ringmill/ringmill/wire"
 
 // producerWindow is how many batches of a producer are remembered to answer its retries: as many as a client may have in
 // flight (Kafka's ProducerStateEntry.NUM_BATCHES_TO_RETAIN, max.in.flight.requests.per.connection of an idempotent producer).
@@ -27,12 +23,7 @@ type producerBatch struct {
 	offsetDelta  int32 // last offset minus first
 }
 
-func (b *producerBatch) firstSequence() wire.Sequence {
-	if first := b.lastSequence - wire.Sequence(b.offsetDelta); first >= 0 {
-		return first
-	}
-	return b.lastSequence - wire.Sequence(b.offsetDelta) + math.MaxInt32 + 1
-}
+func (b *producerBatch) firstSequence() wire.Sequence { return b.lastSequence.Add(-b.offsetDelta) }
 
 func (b *producerBatch) firstOffset() wire.Offset { return b.lastOffset - wire.Offset(b.offsetDelta) }
 
@@ -144,8 +135,7 @@ func (s *producerState) continues(first wire.Sequence) bool {
 	if s.count == 0 {
 		return first == 0
 	}
-	last := s.batches[s.count-1].lastSequence
-	return first == last+1 || first == 0 && last == math.MaxInt32
+	return first == s.batches[s.count-1].lastSequence.Add(1)
 }
 
 // add notes a data batch; another epoch, even a lower one in a replicated log, starts the window anew.

@@ -188,7 +188,7 @@ func (p *TimePlan) inBatch(s *timeSegment, f io.ReaderAt, at wire.Position, leng
 	it, err := b.Records(dec)
 	if err == nil {
 		for rec, ok := it.Next(); ok; rec, ok = it.Next() {
-			off, ts := b.BaseOffset()+wire.Offset(rec.OffsetDelta), recordTimestamp(b, &rec)
+			off, ts := b.BaseOffset()+wire.Offset(rec.OffsetDelta), b.RecordTimestamp(rec)
 			if ts >= p.target && (off >= p.start || p.max) {
 				return timeHit{offset: off, timestamp: ts, epoch: b.PartitionLeaderEpoch(), found: true}, nil
 			}
@@ -202,12 +202,4 @@ func (p *TimePlan) inBatch(s *timeSegment, f io.ReaderAt, at wire.Position, leng
 		}
 	}
 	return hit, nil
-}
-
-// recordTimestamp is the time of a record: its own, or the batch's where the log sets it.
-func recordTimestamp(b wire.RecordBatch, rec *wire.Record) wire.Timestamp {
-	if b.TimestampType() == wire.LogAppendTime {
-		return b.MaxTimestamp()
-	}
-	return b.BaseTimestamp() + wire.Timestamp(rec.TimestampDelta)
 }
