@@ -12,8 +12,14 @@ type benchCase struct {
 	name string
 	at   durability
 	load bench.Workload
-	// measure runs the load on a prepared topic and gives the figures of one run.
-	measure func(ctx context.Context, s *server, w bench.Workload) ([]figure, error)
+	// measure runs the load on a prepared topic.
+	measure func(ctx context.Context, s *server, w bench.Workload) (outcome, error)
+}
+
+// outcome is what one run gave, and why it may be worth nothing (bench.Result.Doubt).
+type outcome struct {
+	figures []figure
+	doubt   string
 }
 
 // figure is one number of one run.
@@ -67,9 +73,9 @@ func paced(w bench.Workload, rate float64, linger time.Duration) bench.Workload 
 	return w
 }
 
-func produceCapacity(ctx context.Context, s *server, w bench.Workload) ([]figure, error) {
+func produceCapacity(ctx context.Context, s *server, w bench.Workload) (outcome, error) {
 	r, err := w.Produce(ctx, s.address)
-	return capacity(r), err
+	return outcome{figures: capacity(r)}, err
 }
 
 func capacity(r bench.Result) []figure {
@@ -81,25 +87,25 @@ func capacity(r bench.Result) []figure {
 	}
 }
 
-func produceRate(ctx context.Context, s *server, w bench.Workload) ([]figure, error) {
+func produceRate(ctx context.Context, s *server, w bench.Workload) (outcome, error) {
 	r, err := w.Produce(ctx, s.address)
 	if err != nil {
-		return nil, err
+		return outcome{}, err
 	}
-	return []figure{
+	return outcome{figures: []figure{
 		{"requests", "k/s", float64(r.Requests) / r.Window.Seconds() / 1e3, true},
 		{"request p50", "ms", ms(r.Latency.Quantile(0.5)), false},
 		{"request p99", "ms", ms(r.Latency.Quantile(0.99)), false},
 		{"CPU per million records", "s", r.CPUPerMillionRecords().Seconds(), false},
-	}, nil
+	}}, nil
 }
 
-func endToEnd(ctx context.Context, s *server, w bench.Workload) ([]figure, error) {
+func endToEnd(ctx context.Context, s *server, w bench.Workload) (outcome, error) {
 	r, err := w.EndToEnd(ctx, s.address)
 	if err != nil {
-		return nil, err
+		return outcome{}, err
 	}
-	return []figure{
+	return outcome{doubt: r.Doubt(), figures: []figure{
 		{"p50", "ms", ms(r.Latency.Quantile(0.5)), false},
 		{"p99", "ms", ms(r.Latency.Quantile(0.99)), false},
 		{"p99.9", "ms", ms(r.Latency.Quantile(0.999)), false},
@@ -108,18 +114,18 @@ func endToEnd(ctx context.Context, s *server, w bench.Workload) ([]figure, error
 		{"generator late p99", "ms", ms(r.Lag.Quantile(0.99)), false},
 		{"lost", "records", float64(r.Lost), false},
 		{"CPU per million records", "s", r.CPUPerMillionRecords().Seconds(), false},
-	}, nil
+	}}, nil
 }
 
 // fetchCapacity fills the topic first, with little enough to stay in the page cache.
-func fetchCapacity(ctx context.Context, s *server, w bench.Workload) ([]figure, error) {
+func fetchCapacity(ctx context.Context, s *server, w bench.Workload) (outcome, error) {
 	fill := w
 	fill.WarmUp, fill.Duration = 0, 500*time.Millisecond
 	if _, err := fill.Produce(ctx, s.address); err != nil {
-		return nil, err
+		return outcome{}, err
 	}
 	r, err := w.Fetch(ctx, s.address)
-	return capacity(r), err
+	return outcome{figures: capacity(r)}, err
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

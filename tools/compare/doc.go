@@ -16,5 +16,6 @@
 //	cache    acknowledged when it is in the page cache. ringmill: ringmill.flush.policy=cache. Kafka: its default.
 //
 // Figures below 1.00 in the ratio column mean that ringmill's number is the smaller one; the last column says which of the
-// two is better, or ~ if the ratios of the rounds lie on both sides of 1.
+// two is better, or ~ if the ratios of the rounds lie on both sides of 1. Runs in which
+// the generator may have measured itself are listed below the table.
 package main

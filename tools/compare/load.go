@@ -58,29 +58,30 @@ func (c *benchCase) title() string { return string(c.at) + ": " + c.name }
 // measurePair runs c on both. Round 0 warms up and is not noted.
 func measurePair(ctx context.Context, c *benchCase, pair []*server, t *table, round int) error {
 	for _, s := range pair {
-		figures, err := c.runOn(ctx, s)
+		got, err := c.runOn(ctx, s)
 		if err != nil {
 			return fmt.Errorf("%s on %s: %w", c.title(), s.name, err)
 		}
 		if round > 0 {
-			t.note(c.title(), s.name, figures)
+			t.note(c.title(), s.name, got.figures)
+			t.doubt(c.title(), s.name, got.doubt)
 		}
 	}
 	return nil
 }
 
-func (c *benchCase) runOn(ctx context.Context, s *server) ([]figure, error) {
+func (c *benchCase) runOn(ctx context.Context, s *server) (outcome, error) {
 	w := c.load
 	w.Topic, w.NodePID = fmt.Sprintf("compare-%d", bench.Now()), s.pid()
 	if err := bench.CreateTopic(ctx, s.address, w.Topic, w.Partitions, s.policy[c.at]); err != nil {
-		return nil, err
+		return outcome{}, err
 	}
 	unix.Sync()
-	figures, err := c.measure(ctx, s, w)
+	got, err := c.measure(ctx, s, w)
 	if err != nil {
-		return nil, err
+		return outcome{}, err
 	}
-	return figures, bench.DeleteTopic(ctx, s.address, w.Topic)
+	return got, bench.DeleteTopic(ctx, s.address, w.Topic)
 }
 
 // peaks notes the most memory that each server had over the whole run.

@@ -10,7 +10,11 @@ import (
 )
 
 // table collects figures by case and name, in the order of their first appearance.
-type table struct{ rows []*row }
+type table struct {
+	rows []*row
+	// doubts are the runs whose figures may be the generator's own, a line each.
+	doubts []string
+}
 
 // row is one figure of one case on both servers, a value a round.
 type row struct {
@@ -24,6 +28,13 @@ func (t *table) note(title, server string, figures []figure) {
 	for _, f := range figures {
 		r := t.row(title, f)
 		r.values[server] = append(r.values[server], f.value)
+	}
+}
+
+// doubt notes why a run's figures may be worth nothing, if there is a reason.
+func (t *table) doubt(title, server, reason string) {
+	if reason != "" {
+		t.doubts = append(t.doubts, fmt.Sprintf("In doubt: %s on %s: %s", title, server, reason))
 	}
 }
 
@@ -52,6 +63,9 @@ func (t *table) print(w io.Writer) error {
 		ours, theirs := r.values["ringmill"], r.values["kafka"]
 		fmt.Fprintf(&b, "| %s | %s, %s | %s | %s | %s | %s |\n", title, r.figure.name, r.figure.unit,
 			number(ours.Median()), number(theirs.Median()), r.ratio(), r.better())
+	}
+	for _, d := range t.doubts {
+		fmt.Fprintf(&b, "\n%s\n", d)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
