@@ -12,7 +12,7 @@ import (
 var errColdRange = errors.New("node: range is not in the page cache yet")
 
 // coldReads brings file ranges into the page cache by ring reads into scratch memory, so that sendfile does not
-// block the loop: cold, it stalls 2.5 ms a MiB at the median and 25 ms at p99 (loop.md 1.4). Readers take turns on a
+// block the loop: cold, it was measured to stall 2.5 ms a MiB at the median and 25 ms at p99. Readers take turns on a
 // few scratch buffers, so that a replay does not starve the device.
 type coldReads struct {
 	scratch [][]byte

@@ -89,7 +89,7 @@ func (c *Conn) callCold(h wire.RequestHeader, body []byte) {
 	go c.loop.node.serveCold(c.loop, call)
 }
 
-// coldBytesMax bounds a cold request: kmsg's decoded form is up to 32 times as large (reliability.md 8.2), and the
+// coldBytesMax bounds a cold request: kmsg's decoded form was measured up to 32 times as large, and the
 // largest honest ones, a SyncGroup of 7,000 members or a Metadata of 20,000 topics, stay below 2 MiB.
 const coldBytesMax = 4 << 20
 

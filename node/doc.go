@@ -25,16 +25,17 @@
 // # Invariants
 //
 //   - N1 answers leave a connection in the order of its requests (pipeline).
-//   - N2 a batch's bytes are not reused before they are in the segment and, under the policy commit, in the journal.
+//   - N2 a batch's bytes are not reused before they are in the segment and, if they go into the journal, there.
 //   - N3 a round of syncs reports nothing before the journal's and the segments' syncs of the round are both done.
 //   - N4 after the first failed write (but for a full disk) or sync in a log directory, nothing is acknowledged from it.
 //   - N5 a descriptor is closed only when no operation refers to it (Conn.ops, segmentFile.refs).
-//   - N6 what one client makes the node hold is bounded: inFlightMax requests, outBytesMax of answers, one cold request
-//     of coldBytesMax, and its share of the loop's request memory, which is charged as bytes arrive.
+//   - N6 what one client makes the node hold is bounded: inFlightMax requests, outBytesMax of answers and one more, one
+//     cold request of coldBytesMax, and its share of the loop's request memory, which is charged as bytes arrive.
 //
 // # Memory
 //
 // A loop's bounds: provided buffers 8 MiB, request memory (ringmill.request.memory.bytes over the loops), free slabs
-// slabKeep, cold-read scratch 2 MiB, mailbox 2 MiB, journal headers 40 KiB. The node's: cold requests of coldBytesMax a
-// connection, decodeBytesMax decoded at once.
+// slabKeep, cold-read scratch 2 MiB, mailbox 2 MiB, the journal's plan 68 KiB, and kept for reuse outKeepMax buffers of
+// outBufferMax (16 MiB) and pendingFreeMax answers of 4 KiB (4 MiB). The node's: cold requests of coldBytesMax a connection,
+// decodeBytesMax decoded at once, what the group coordinators may hold (groupService.newCoordinator).
 package node

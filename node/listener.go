@@ -15,8 +15,7 @@ import (
 	"github.com/ringmill/ringmill/node/config"
 )
 
-// listener is one of the node's listening sockets. Loop 0 accepts and hands each connection to the loop with the
-// fewest: hashing by the kernel (SO_REUSEPORT) is lopsided with the few connections that Kafka clients make.
+// listener is one of the node's listening sockets. Loop 0 accepts and deals the connections out evenly: hashing by the kernel (SO_REUSEPORT) is lopsided with the few connections that Kafka clients make.
 type listener struct {
 	name string
 	// fd is file's descriptor, taken once: File.Fd makes a descriptor blocking each time it is asked.
@@ -173,7 +172,7 @@ type adoptConn struct {
 
 func (a adoptConn) handle(l *Loop) { l.adopt(a.fd, a.from, a.peer) }
 
-// leastLoaded is the loop with the fewest connections.
+// leastLoaded is the loop that was handed the fewest connections so far.
 func (n *Node) leastLoaded() *Loop {
 	best := n.loops[0]
 	for _, l := range n.loops[1:] {

@@ -65,7 +65,7 @@ type Loop struct {
 	runs    []writtenRun
 	vectors [][]byte
 	metrics loopMetrics
-	// assigned counts connections ever handed to the loop; written by loop 0.
+	// assigned counts the connections ever handed to the loop, closed ones too; written and read by loop 0.
 	assigned atomic.Int64
 
 	// turns counts turns and lets /livez see that the loop ticks; read by any goroutine.
@@ -96,7 +96,7 @@ func splitToken(t iouring.Token) (kind uint64, generation, slot uint32) {
 	return uint64(t) >> 56, uint32(uint64(t)>>32) & generationMask, uint32(t)
 }
 
-// eventsPerTurn bounds what one Poll hands over, so that a turn stays short; 256 as in the measured loop (loop.md).
+// eventsPerTurn bounds what one Poll hands over, so that a turn stays short; 256 is what the loop was measured with.
 const eventsPerTurn = 256
 
 // turnWaitMax bounds one wait, so that /livez sees an idle loop tick.

@@ -16,7 +16,7 @@ func (f messageFunc) handle(l *Loop) { f(l) }
 type Mailbox struct {
 	mu    sync.Mutex
 	items []Message
-	// spare is the slice that the owner emptied last; the two change places at each Take.
+	// spare is the slice that the owner emptied last; the two change places at each take.
 	spare []Message
 }
 

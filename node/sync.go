@@ -168,7 +168,7 @@ func (s *syncer) syncDirectly(l *Loop, p *partition) {
 }
 
 // journalSynced handles the end of the journal's sync. A failed one is never repeated: what the disk has is unknown
-// from then on, and a later success would say nothing about it (reliability.md 0.5).
+// from then on, and a later success would say nothing about it.
 func (s *syncer) journalSynced(l *Loop, res int32) {
 	if res < 0 {
 		l.node.fatal(&storageError{"sync the journal", l.node.journalName(l.index), unix.Errno(-res)})
@@ -224,7 +224,7 @@ func (s *syncer) beginCheckpoint(l *Loop) {
 	file := s.file
 	l.background(func() Message {
 		for i := range syncs {
-			if err := syncs[i].run(); err != nil {
+			if err := syncs[i].run(); err != nil { // checking stays set: no checkpoint follows, see frozen
 				return messageFunc(func(l *Loop) { l.storageFault(syncs[i].p.dir, "sync "+syncs[i].p.name(), err) })
 			}
 		}

@@ -134,7 +134,7 @@ func (c topicConfigs) applyConfig(r *kraftReader) {
 	}
 }
 
-// valid drops properties that this node does not know, each with a line.
+// validConfigs drops properties that this node does not know, each with a line.
 func (n *Node) validConfigs(topic string, configs map[string]string) map[string]string {
 	for _, key := range slices.Sorted(maps.Keys(configs)) {
 		if err := n.config().ValidateTopicConfig(map[string]string{key: configs[key]}); err != nil {

@@ -30,8 +30,8 @@ func newThrottledLog(log *slog.Logger) *throttledLog {
 	return &throttledLog{kinds: make(map[string]*throttle), log: log}
 }
 
-// throttled logs a warning of the kind that message names, unless there were too many of late. Client strings in args
-// are quoted and cut by the handler's caller: see clip.
+// throttled logs a warning of the kind that message names, unless there were too many of late. Strings in args, which may
+// be a client's, are cut (clip); quoting them is the slog handler's.
 func (t *throttledLog) throttled(message string, args ...any) {
 	left, ok := t.admit(message, time.Now())
 	if !ok {

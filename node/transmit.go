@@ -102,7 +102,7 @@ func (l *Loop) giveOutBuffer(b []byte) {
 	}
 }
 
-// sendBudget bounds what one connection sends in a turn, so that the others have theirs (loop.md, step 5).
+// sendBudget bounds what one connection sends in a turn, so that the others have theirs.
 const sendBudget = 512 << 10
 
 // flushConns sends for each connection that has something to send; who has more than a turn's share stays active.
