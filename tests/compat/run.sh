@@ -19,6 +19,7 @@ end() {
   rm -rf "$SCRATCH"
 }
 trap end EXIT
+trap 'exit 130' INT TERM # so that the other trap runs
 
 start_ringmill() {
   [ -n "${BINARY:=}" ] || { BINARY=$SCRATCH/ringmill; (cd "$ROOT" && CGO_ENABLED=0 go build -o "$BINARY" ./tools/ringmill); }
