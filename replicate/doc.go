@@ -17,7 +17,7 @@
 //   - I7a: logStart ≤ highWatermark ≤ written ≤ logEnd, and synced ≤ written.
 //   - I7b: the high watermark never falls; under the commit policy it is not moved past synced. (Where a laxer policy
 //     had moved it before, it stays.)
-//   - P1: produces that wait for the same thing are completed in the order of their offsets, each exactly once.
+//   - P1: produces that wait for the same thing are completed in the order in which they came, each exactly once.
 //   - P2: a fetch that waits is woken by the next advance of the high watermark, or at once if that has already
 //     happened since its position was read.
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// FlushPolicy says when a record counts as safe, see DESIGN: Contracts.
+// FlushPolicy says when a record counts as safe; docs/reliability.md has what each survives.
 type FlushPolicy uint8
 
 const (
@@ -68,7 +68,7 @@ type Partition struct {
 	highWatermark wire.Offset
 	// written is the end of what the page cache has; synced of what the disk has.
 	written, synced wire.Offset
-	// unwritten waits for written (acks 0 and 1), unsafe for highWatermark (acks all); both in offset order.
+	// unwritten waits for written (acks 0 and 1), unsafe for highWatermark (acks all).
 	unwritten, unsafe delayedProduces
 	// fetches wait for the next advance of highWatermark.
 	fetches delayedFetches
@@ -227,7 +227,7 @@ func (p *Partition) WaitFetch(w FetchWaiter, seen wire.Offset) bool {
 // CancelFetch forgets the waiter of ref, if there is one.
 func (p *Partition) CancelFetch(ref any) { p.fetches.cancel(ref) }
 
-// check holds I7a and I7b at the end of each step.
+// check holds I7a at the end of each step, but for the log's start and with the log's end for synced; I7b is advance's.
 func (p *Partition) check() {
 	ok := p.highWatermark <= p.written && p.synced <= p.log.LogEndOffset() && p.written <= p.log.LogEndOffset()
 	if !ok {
