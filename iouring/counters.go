@@ -1,6 +1,6 @@
 package iouring
 
-// Counters are what an engine has counted since it was made: plain integers of the owner thread, who publishes them.
+// Counters are what an engine has counted since it was made: plain integers of the owner thread.
 type Counters struct {
 	// Polls is the number of calls of Poll, Events what they returned in all.
 	Polls, Events uint64

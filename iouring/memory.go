@@ -11,10 +11,6 @@ type Advice int
 
 // The hints that make sense for arenas.
 const (
-	// HugePages asks for transparent huge pages: fewer TLB misses on slabs that are filled and sent whole.
-	HugePages Advice = unix.MADV_HUGEPAGE
-	// SmallPages refuses them, for arenas that are mostly untouched.
-	SmallPages Advice = unix.MADV_NOHUGEPAGE
 	// NotInCores keeps the arena (and so clients' records) out of core dumps.
 	NotInCores Advice = unix.MADV_DONTDUMP
 	// NotInChildren keeps it out of forked children, whose copy-on-write would move pages under the ring.
@@ -33,14 +29,6 @@ func Map(n int, advice ...Advice) ([]byte, error) {
 		_ = unix.Madvise(mem, int(a))
 	}
 	return mem, nil
-}
-
-// Discard gives the pages of mem back to the kernel; mem stays mapped and reads as zeros. mem must start on a page.
-func Discard(mem []byte) error {
-	if err := unix.Madvise(mem, unix.MADV_DONTNEED); err != nil {
-		return fmt.Errorf("iouring: discard %d bytes: %w", len(mem), err)
-	}
-	return nil
 }
 
 // Unmap ends a mapping. mem must be what Map returned, and nothing may refer to it any more.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Probe tells which engine was chosen and why: the line for the log and the labels for the metric.
+// Probe tells which engine was chosen and why.
 type Probe struct {
 	// Engine is "uring" or "epoll".
 	Engine string
@@ -19,7 +19,7 @@ type Probe struct {
 	Reason string
 	// Cure says what to change so that io_uring can be used; empty when it is.
 	Cure string
-	// Cause is a short label for metrics: "", "configured", "eperm", "enosys", "einval", "enomem", "features",
+	// Cause is Reason as one word, for programs: "", "configured", "eperm", "enosys", "einval", "enomem", "features",
 	// "smoke", "other".
 	Cause string
 	// Kernel is the running release, as uname(2) tells it.
@@ -32,7 +32,7 @@ type Probe struct {
 
 // String is the probe as one line.
 func (p Probe) String() string {
-	s := fmt.Sprintf("engine %s on Linux %s: %s", p.Engine, p.Kernel, p.Reason)
+	s := fmt.Sprintf("%s on Linux %s: %s", p.Engine, p.Kernel, p.Reason)
 	if p.Cure != "" {
 		s += "; to use io_uring: " + p.Cure
 	}
