@@ -118,11 +118,11 @@ func TestFindMaxTimestamp(t *testing.T) {
 	b := batchesOf(t, readCaptured(t, "java-zstd.log"))[0]
 	// (i*7)%40 is greatest, 39, for i = 17: offset 16.
 	at, offset, err := b.FindMaxTimestamp(nil)
-	if at != 1700000000039 || offset != 16 || err != nil || at != b.MaxTimestamp() || !b.MaxTimestampSet() {
+	if at != 1700000000039 || offset != 16 || err != nil || at != b.MaxTimestamp() {
 		t.Errorf("max timestamp %d at %d, header says %d, error %v", at, offset, b.MaxTimestamp(), err)
 	}
 	b.SetMaxTimestamp(NoTimestamp)
-	if at, _, _ := b.FindMaxTimestamp(nil); at != 1700000000039 || b.MaxTimestampSet() {
+	if at, _, _ := b.FindMaxTimestamp(nil); at != 1700000000039 || b.MaxTimestamp() != NoTimestamp {
 		t.Errorf("max timestamp %d with an unset header", at)
 	}
 }

@@ -148,12 +148,9 @@ func (b RecordBatch) LastOffsetDelta() int32 { return b.int32(lastOffsetDeltaAt)
 func (b RecordBatch) BaseTimestamp() Timestamp { return Timestamp(b.int64(baseTimestampAt)) }
 
 // MaxTimestamp is the greatest timestamp of the records, or the append time where TimestampType is LogAppendTime.
-// NoTimestamp means that the producer left it unset; see MaxTimestampSet. Kafka never believes a producer here: it reads
-// the records and writes their greatest timestamp.
+// NoTimestamp means that the producer left it unset: then only the records tell. Kafka never believes a producer here: it
+// reads the records and writes their greatest timestamp.
 func (b RecordBatch) MaxTimestamp() Timestamp { return Timestamp(b.int64(maxTimestampAt)) }
-
-// MaxTimestampSet reports whether MaxTimestamp can be taken from the header. If not, only the records tell.
-func (b RecordBatch) MaxTimestampSet() bool { return b.MaxTimestamp() != NoTimestamp }
 
 // ProducerID is the producer's identity, NoProducerID if the batch is not idempotent.
 func (b RecordBatch) ProducerID() ProducerID { return ProducerID(b.int64(producerIDAt)) }
