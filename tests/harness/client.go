@@ -20,7 +20,7 @@ var (
 // Name returns a topic, group or file name that no other test of this run uses.
 func Name(prefix string) string { return fmt.Sprintf("%s-%s-%d", prefix, run, names.Add(1)) }
 
-// Context ends a little before the test binary's own deadline would, or after a minute.
+// Context ends after a minute, or with the test.
 func Context(tb testing.TB) context.Context {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

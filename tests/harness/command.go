@@ -21,7 +21,7 @@ type Command struct {
 // Output runs the command and returns its standard output; anything but exit status 0 fails the test.
 func (c Command) Output(tb testing.TB) string {
 	tb.Helper()
-	stdout, stderr, err := c.run()
+	stdout, stderr, err := c.Try()
 	if err != nil {
 		tb.Fatalf("%s: %v\nstdout: %s\nstderr: %s", strings.Join(c.Argv, " "), err, cut(stdout), cut(stderr))
 	}
@@ -29,9 +29,7 @@ func (c Command) Output(tb testing.TB) string {
 }
 
 // Try runs the command and returns its standard output, standard error and outcome.
-func (c Command) Try() (stdout, stderr string, err error) { return c.run() }
-
-func (c Command) run() (string, string, error) {
+func (c Command) Try() (string, string, error) {
 	timeout := c.Timeout
 	if timeout == 0 {
 		timeout = time.Minute

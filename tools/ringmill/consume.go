@@ -53,7 +53,7 @@ With -o json each record is one line; a key or value that is no UTF-8 is in base
 		}
 		switch {
 		case f.count < 0:
-			return wrongUse(cmd, "--count %d: must be 1 or more", f.count)
+			return wrongUse(cmd, "--count %d: must be 0 or more", f.count)
 		case f.group != "" && len(f.partitions) > 0:
 			return wrongUse(cmd, "--group and --partition: a group's members share out the partitions themselves")
 		}

@@ -36,6 +36,7 @@ func (a *app) groupList() *cobra.Command {
 		Use:               "list",
 		Short:             "List groups",
 		Aliases:           []string{"ls"},
+		Example:           `  ringmill group list`,
 		Args:              arguments(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {

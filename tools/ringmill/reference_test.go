@@ -37,6 +37,8 @@ func TestCommandsAreComplete(t *testing.T) {
 		switch {
 		case cmd.Short == "":
 			t.Errorf("%s has no short help", cmd.CommandPath())
+		case !cmd.HasSubCommands() && cmd.Example == "":
+			t.Errorf("%s has no example in its help", cmd.CommandPath())
 		case cmd.Args == nil:
 			t.Errorf("%s does not check its arguments", cmd.CommandPath())
 		case !cmd.HasSubCommands() && cmd.ValidArgsFunction == nil:

@@ -163,6 +163,7 @@ func (a *app) topicList() *cobra.Command {
 		Use:               "list",
 		Short:             "List topics",
 		Aliases:           []string{"ls"},
+		Example:           `  ringmill topic list --internal`,
 		Args:              arguments(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

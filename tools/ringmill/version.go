@@ -45,6 +45,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",
 		Short:             "Show which build this is",
+		Example:           `  ringmill version`,
 		GroupID:           groupNode,
 		Args:              arguments(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
