@@ -1,10 +1,12 @@
-// Package group is the classic group coordinator as a pure state machine: one Coordinator for each __consumer_offsets
-// partition, to the semantics of Apache Kafka 4.1.1's group-coordinator module.
+// Package group is the group coordinator as a pure state machine: one Coordinator for each __consumer_offsets partition, to
+// the semantics of Apache Kafka 4.1.1's group-coordinator module, for groups of the classic and of the consumer protocol
+// (KIP-848).
 //
-// It is membership (JoinGroup, SyncGroup, Heartbeat, LeaveGroup), committed offsets (OffsetCommit, OffsetFetch,
-// OffsetDelete) and their administration (DescribeGroups, ListGroups, DeleteGroups), the expiry of both, and the records
-// that a restart is survived with. It is not the log that these records stand in, nor a judge of topics and of
-// permissions, nor KIP-848 or share groups, whose records it passes over. It assigns no partitions: the group's leader does.
+// It is membership (JoinGroup, SyncGroup, Heartbeat, LeaveGroup; ConsumerGroupHeartbeat), committed offsets (OffsetCommit,
+// TxnOffsetCommit, OffsetFetch, OffsetDelete) and their administration (DescribeGroups, ConsumerGroupDescribe, ListGroups,
+// DeleteGroups), the expiry of both, and the records that a restart is survived with. It is not the log that these records
+// stand in, nor a judge of permissions, nor share groups, whose records it passes over. A classic group's partitions are
+// assigned by its leader, a consumer group's here (package assignor).
 //
 // # Calls
 //
@@ -17,7 +19,7 @@
 // The owner calls Tick when Effects.NextTickMS has come. That may be at once: an initial rebalance delay of 0 is a timer
 // too. It writes the Appends in the order of their ids. Split and Merge serve requests that name groups of several shards.
 //
-// # States of a group
+// # States of a classic group
 //
 //	                first member joins
 //	       Empty ───────────────────────> PreparingRebalance <────────────┐
@@ -35,7 +37,7 @@
 // PreparingRebalance holds the JoinGroups until the next generation begins; CompletingRebalance holds the SyncGroups until
 // the assignment is durable. A group that only has offsets committed to it is Empty and without a protocol type: simple.
 //
-// # Life of a member
+// # Life of a classic group's member
 //
 // A dynamic member's first JoinGroup (from version 4 on) gets an id and MEMBER_ID_REQUIRED; the id is pending for one
 // session. With it, it joins, waits, is told the generation, syncs, waits, is told its assignment, and sends heartbeats

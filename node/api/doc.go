@@ -43,5 +43,5 @@
 //
 // validateOnly promises no topic id. ListGroups is refused as long as one coordinator is not ready. Transactions and share
 // groups are not built: their coordinators are refused with codes that clients show instead of trying again for ever, and
-// no feature is finalized, so that clients do not try (transaction.version, group.version).
+// the feature transaction.version is not finalized, so that clients do not try.
 package api
