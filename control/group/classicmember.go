@@ -25,14 +25,14 @@ func (c *Coordinator) joinConsumerGroup(g *group, j *join) {
 		cj.id = c.ids.uuid()
 	}
 	if code := c.checkClassicJoin(g, cj); code != wire.None {
-		id := j.req.MemberID
+		id := "" // Kafka names the member only where it has to be told its id
 		if code == wire.MemberIDRequired {
 			id = cj.id
 		}
 		c.refuseJoin(j, id, code)
 		return
 	}
-	downgrades := cj.replaces != nil && cj.replaces.classic == nil && c.mayDowngrade(g.consumer, []*consumerMember{cj.replaces})
+	downgrades := cj.replaces != nil && c.mayDowngradeReplacing(g.consumer, cj.replaces)
 	changed := c.enterAsClassic(g, cj)
 	m := cj.member
 	c.refreshTopics(g, changed)

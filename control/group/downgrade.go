@@ -15,6 +15,13 @@ func (c *Coordinator) mayDowngrade(cg *consumerGroup, leaving []*consumerMember)
 	return left > 0 && classic == left && c.cfg.ConsumerMigration.Downgrade && left <= c.cfg.MaxSize
 }
 
+// mayDowngradeReplacing reports whether the group would follow the classic protocol when this static member has been
+// replaced by one that speaks it.
+func (c *Coordinator) mayDowngradeReplacing(cg *consumerGroup, old *consumerMember) bool {
+	return old.classic == nil && cg.classicMembers == len(cg.members)-1 && c.cfg.ConsumerMigration.Downgrade &&
+		len(cg.members) <= c.cfg.MaxSize
+}
+
 // downgrade makes the group a stable classic group of the members that do not leave, with their targets as its last
 // assignment. false, and nothing is changed, if they have no protocol in common or their metadata cannot be read, which no
 // coordinator would have written.

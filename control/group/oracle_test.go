@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/ringmill/ringmill/wire"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -23,7 +24,7 @@ func TestOracle(t *testing.T) {
 		t.Skip("needs a real Kafka: RINGMILL_TEST_KAFKA is not set")
 	}
 	datadriven.Walk(t, "testdata/measured", func(t *testing.T, path string) {
-		o := &oracle{t: t, address: address}
+		o := &oracle{t: t, address: address, ids: map[string]wire.TopicID{}}
 		o.createTopics("rmg-t1", "rmg-t2")
 		s := newScript(o, fmt.Sprintf("rmg-%d-", time.Now().UnixNano()))
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -43,6 +44,7 @@ type oracle struct {
 	mu      sync.Mutex
 	answers []answer
 	pending int
+	ids     map[string]wire.TopicID // of topics that the transcript made
 }
 
 func (o *oracle) send(name, client string, req kmsg.Request) {
@@ -115,12 +117,46 @@ func (o *oracle) createTopics(names ...string) {
 		topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, 3, 1
 		req.Topics = append(req.Topics, topic)
 	}
+	o.ask(req)
+}
+
+// setTopic makes a topic, or grows it, and waits until the broker's coordinators have heard of it.
+func (o *oracle) setTopic(name string, partitions int32) {
+	if _, there := o.ids[name]; there {
+		req := kmsg.NewPtrCreatePartitionsRequest()
+		req.Version, req.TimeoutMillis = 3, 10_000
+		req.Topics = []kmsg.CreatePartitionsRequestTopic{{Topic: name, Count: partitions}}
+		o.ask(req)
+	} else {
+		req := kmsg.NewPtrCreateTopicsRequest()
+		req.Version, req.TimeoutMillis = 7, 10_000
+		topic := kmsg.NewCreateTopicsRequestTopic()
+		topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, partitions, 1
+		req.Topics = append(req.Topics, topic)
+		o.ids[name] = o.ask(req).(*kmsg.CreateTopicsResponse).Topics[0].TopicID
+	}
+	o.advance(300)
+}
+
+func (o *oracle) dropTopic(name string) {
+	req := kmsg.NewPtrDeleteTopicsRequest()
+	req.Version, req.TimeoutMillis, req.TopicNames = 5, 10_000, []string{name}
+	o.ask(req)
+	delete(o.ids, name)
+	o.advance(300)
+}
+
+func (o *oracle) topicID(name string) wire.TopicID { return o.ids[name] }
+
+func (o *oracle) ask(req kmsg.Request) kmsg.Response {
 	conn, err := net.Dial("tcp", o.address)
 	if err != nil {
 		o.t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := exchange(conn, "oracle", req); err != nil {
+	resp, err := exchange(conn, "oracle", req)
+	if err != nil {
 		o.t.Fatal(err)
 	}
+	return resp
 }

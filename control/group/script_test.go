@@ -15,9 +15,10 @@ import (
 // in it under the name of the request that first brought them.
 type script struct {
 	target
-	ids    map[string]string // name -> member id
-	names  map[string]string // member id -> name
-	prefix string            // put before the names of groups, so that runs against a real broker do not meet
+	ids     map[string]string // name -> member id
+	names   map[string]string // member id -> name
+	written map[string]string // name of a topic -> how the transcript writes it
+	prefix  string            // put before the names of groups, so that runs against a real broker do not meet
 }
 
 // target is what the script talks to: our coordinator, or a real Kafka.
@@ -26,6 +27,9 @@ type target interface {
 	// settle waits for what the last request set off and gives the answers that have come since, by request name.
 	settle() []answer
 	advance(ms int64)
+	setTopic(name string, partitions int32) // makes the topic, or grows it
+	dropTopic(name string)
+	topicID(name string) wire.TopicID
 }
 
 type answer struct {
@@ -34,7 +38,7 @@ type answer struct {
 }
 
 func newScript(t target, prefix string) *script {
-	return &script{target: t, ids: map[string]string{}, names: map[string]string{}, prefix: prefix}
+	return &script{target: t, ids: map[string]string{}, names: map[string]string{}, written: map[string]string{}, prefix: prefix}
 }
 
 // run executes one command: "join A group=g ..." and so on. ok is false if it is not one of the shared commands.
@@ -45,6 +49,9 @@ func (s *script) run(d *datadriven.TestData) (out string, ok bool) {
 		return s.print(), true
 	}
 	a := arguments{d: d, s: s}
+	if out, ok := s.topicCommand(a); ok {
+		return out, true
+	}
 	req := a.request(d.Cmd)
 	if req == nil {
 		return "", false
@@ -71,15 +78,23 @@ func (s *script) print() string {
 
 // learn gives a member id that comes up for the first time a name.
 func (s *script) learn(name string, resp kmsg.Response) {
-	join, ok := resp.(*kmsg.JoinGroupResponse)
-	if !ok || join.MemberID == "" || join.MemberID == "nobody" || s.names[join.MemberID] != "" {
+	id := ""
+	switch r := resp.(type) {
+	case *kmsg.JoinGroupResponse:
+		id = r.MemberID
+	case *kmsg.ConsumerGroupHeartbeatResponse:
+		if r.MemberID != nil {
+			id = *r.MemberID
+		}
+	}
+	if id == "" || id == "nobody" || s.names[id] != "" {
 		return
 	}
 	unique := name
 	for i := 2; s.ids[unique] != ""; i++ {
 		unique = name + strconv.Itoa(i)
 	}
-	s.ids[unique], s.names[join.MemberID] = join.MemberID, unique
+	s.ids[unique], s.names[id] = id, unique
 }
 
 func (s *script) name(id string) string {
@@ -188,7 +203,9 @@ func (a arguments) request(cmd string) kmsg.Request {
 		r.Groups = a.groups()
 		req = r
 	default:
-		return nil
+		if req = a.consumerRequest(cmd); req == nil {
+			return nil
+		}
 	}
 	req.SetVersion(int16(a.number("v", int64(latest[kmsg.Key(req.Key())]))))
 	return req
@@ -198,6 +215,7 @@ func (a arguments) request(cmd string) kmsg.Request {
 var latest = map[kmsg.Key]int16{
 	kmsg.JoinGroup: 9, kmsg.SyncGroup: 5, kmsg.Heartbeat: 4, kmsg.LeaveGroup: 5, kmsg.OffsetCommit: 9, kmsg.OffsetFetch: 9,
 	kmsg.OffsetDelete: 0, kmsg.DescribeGroups: 6, kmsg.ListGroups: 5, kmsg.DeleteGroups: 2,
+	kmsg.ConsumerGroupHeartbeat: 1, kmsg.ConsumerGroupDescribe: 1,
 }
 
 func (a arguments) join() *kmsg.JoinGroupRequest {
@@ -212,13 +230,31 @@ func (a arguments) join() *kmsg.JoinGroupRequest {
 	for _, p := range protocols {
 		name, metadata, _ := strings.Cut(p, ":")
 		entry := kmsg.NewJoinGroupRequestProtocol()
-		entry.Name, entry.Metadata = name, subscription(metadata)
+		entry.Name, entry.Metadata = name, a.subscription(metadata)
 		if name != "" {
 			r.Protocols = append(r.Protocols, entry)
 		}
 	}
 	r.Reason = a.optional("reason")
 	return r
+}
+
+// subscription is metadata with what the member owns after a blank-free "/": "@t1+@t2/@t1:0+1".
+func (a arguments) subscription(text string) []byte {
+	topics, owned, says := strings.Cut(text, "/")
+	if !says {
+		return subscription(a.real(text))
+	}
+	meta := kmsg.NewConsumerMemberMetadata()
+	meta.Version, meta.Topics = 3, strings.Split(a.real(topics), "+")
+	if name, partitions, ok := strings.Cut(owned, ":"); ok {
+		o := kmsg.ConsumerMemberMetadataOwnedPartition{Topic: a.real(name)}
+		for _, p := range strings.Split(partitions, "+") {
+			o.Partitions = append(o.Partitions, int32(atoi(p)))
+		}
+		meta.OwnedPartitions = append(meta.OwnedPartitions, o)
+	}
+	return meta.AppendTo(nil)
 }
 
 // subscription is a consumer's metadata for the topics "t1+t2"; with "!" before it the bytes as they stand.
@@ -251,10 +287,25 @@ func (a arguments) sync() *kmsg.SyncGroupRequest {
 	for _, v := range assignments {
 		name, bytes, _ := strings.Cut(v, ":")
 		entry := kmsg.NewSyncGroupRequestGroupAssignment()
-		entry.MemberID, entry.MemberAssignment = a.id(name), []byte(bytes)
+		entry.MemberID, entry.MemberAssignment = a.id(name), a.assignment(bytes)
 		r.GroupAssignment = append(r.GroupAssignment, entry)
 	}
 	return r
+}
+
+// assignment is that of one topic, "@t1:0+1", as a consumer's assignor writes it; others are the bytes as they stand.
+func (a arguments) assignment(text string) []byte {
+	name, partitions, ok := strings.Cut(text, ":")
+	if !ok || !strings.HasPrefix(name, "@") {
+		return []byte(text)
+	}
+	out := kmsg.NewConsumerMemberAssignment()
+	topic := kmsg.ConsumerMemberAssignmentTopic{Topic: a.real(name)}
+	for _, p := range strings.Split(partitions, "+") {
+		topic.Partitions = append(topic.Partitions, int32(atoi(p)))
+	}
+	out.Topics = append(out.Topics, topic)
+	return out.AppendTo(nil)
 }
 
 func (a arguments) leave() *kmsg.LeaveGroupRequest {
@@ -280,6 +331,7 @@ func (a arguments) commit() *kmsg.OffsetCommitRequest {
 	offsets, _ := a.values("offsets") // topic:partition:offset[:metadata[:epoch]]
 	for _, v := range offsets {
 		f := strings.Split(v, ":")
+		f[0] = a.real(f[0])
 		p := kmsg.NewOffsetCommitRequestTopicPartition()
 		p.Partition, p.Offset = int32(atoi(f[1])), int64(atoi(f[2]))
 		if len(f) > 3 {
@@ -320,7 +372,7 @@ func (a arguments) fetch() *kmsg.OffsetFetchRequest {
 		r.Topics, g.Topics = []kmsg.OffsetFetchRequestTopic{}, []kmsg.OffsetFetchRequestGroupTopic{}
 	}
 	for _, v := range partitions {
-		topic, p, ok := strings.Cut(v, ":")
+		topic, p, ok := strings.Cut(a.real(v), ":")
 		if !ok {
 			continue
 		}
@@ -328,6 +380,10 @@ func (a arguments) fetch() *kmsg.OffsetFetchRequest {
 		g.Topics = append(g.Topics, kmsg.OffsetFetchRequestGroupTopic{Topic: topic, Partitions: []int32{int32(atoi(p))}})
 	}
 	_, r.RequireStable = a.values("stable")
+	if member := a.optional("member"); member != nil {
+		id := a.id(*member)
+		g.MemberID, g.MemberEpoch = &id, int32(a.number("epoch", 0))
+	}
 	r.Groups = append(r.Groups, g)
 	return r
 }
@@ -337,7 +393,7 @@ func (a arguments) deleteOffsets() *kmsg.OffsetDeleteRequest {
 	r.Group = a.group()
 	partitions, _ := a.values("offsets")
 	for _, v := range partitions {
-		topic, p, _ := strings.Cut(v, ":")
+		topic, p, _ := strings.Cut(a.real(v), ":")
 		r.Topics = append(r.Topics, kmsg.OffsetDeleteRequestTopic{
 			Topic: topic, Partitions: []kmsg.OffsetDeleteRequestTopicPartition{{Partition: int32(atoi(p))}},
 		})

@@ -14,7 +14,7 @@ func (s *script) format(resp kmsg.Response) string {
 	case *kmsg.JoinGroupResponse:
 		return s.formatJoin(r)
 	case *kmsg.SyncGroupResponse:
-		return fmt.Sprintf("%s type=%s protocol=%s assignment=%q", code(r.ErrorCode), nullable(r.ProtocolType), nullable(r.Protocol), r.MemberAssignment)
+		return fmt.Sprintf("%s type=%s protocol=%s assignment=%s", code(r.ErrorCode), nullable(r.ProtocolType), nullable(r.Protocol), s.assignmentText(r.MemberAssignment))
 	case *kmsg.HeartbeatResponse:
 		return code(r.ErrorCode)
 	case *kmsg.LeaveGroupResponse:
@@ -23,7 +23,7 @@ func (s *script) format(resp kmsg.Response) string {
 		var parts []string
 		for _, t := range r.Topics {
 			for _, p := range t.Partitions {
-				parts = append(parts, fmt.Sprintf("%s:%d:%s", t.Topic, p.Partition, code(p.ErrorCode)))
+				parts = append(parts, fmt.Sprintf("%s:%d:%s", s.write(t.Topic), p.Partition, code(p.ErrorCode)))
 			}
 		}
 		return strings.Join(parts, " ")
@@ -33,7 +33,7 @@ func (s *script) format(resp kmsg.Response) string {
 		parts := []string{code(r.ErrorCode)}
 		for _, t := range r.Topics {
 			for _, p := range t.Partitions {
-				parts = append(parts, fmt.Sprintf("%s:%d:%s", t.Topic, p.Partition, code(p.ErrorCode)))
+				parts = append(parts, fmt.Sprintf("%s:%d:%s", s.write(t.Topic), p.Partition, code(p.ErrorCode)))
 			}
 		}
 		return strings.Join(parts, " ")
@@ -56,7 +56,7 @@ func (s *script) format(resp kmsg.Response) string {
 		slices.Sort(parts)
 		return strings.Join(parts, " ")
 	}
-	panic(fmt.Sprintf("no format for %T", resp))
+	return s.formatConsumer(resp)
 }
 
 func nullable(v *string) string {
@@ -69,7 +69,7 @@ func nullable(v *string) string {
 func (s *script) formatJoin(r *kmsg.JoinGroupResponse) string {
 	members := make([]string, len(r.Members))
 	for i, m := range r.Members {
-		members[i] = s.name(m.MemberID) + ":" + topicsOf(m.ProtocolMetadata)
+		members[i] = s.name(m.MemberID) + ":" + s.topicsOf(m.ProtocolMetadata)
 		if m.InstanceID != nil {
 			members[i] += "/" + *m.InstanceID
 		}
@@ -77,6 +77,14 @@ func (s *script) formatJoin(r *kmsg.JoinGroupResponse) string {
 	slices.Sort(members)
 	return fmt.Sprintf("%s gen=%d type=%s protocol=%s leader=%s member=%s skip=%t members=%v", code(r.ErrorCode), r.Generation,
 		nullable(r.ProtocolType), nullable(r.Protocol), s.name(r.LeaderID), s.name(r.MemberID), r.SkipAssignment, members)
+}
+
+func (s *script) topicsOf(metadata []byte) string {
+	topics := strings.Split(topicsOf(metadata), "+")
+	for i := range topics {
+		topics[i] = s.write(topics[i])
+	}
+	return strings.Join(topics, "+")
 }
 
 // topicsOf is the opposite of subscription.
@@ -100,14 +108,14 @@ func (s *script) formatFetch(r *kmsg.OffsetFetchResponse) string {
 	parts := []string{code(r.ErrorCode)}
 	for _, t := range r.Topics {
 		for _, p := range t.Partitions {
-			parts = append(parts, fmt.Sprintf("%s:%d=%d/%d/%s:%s", t.Topic, p.Partition, p.Offset, p.LeaderEpoch, nullable(p.Metadata), code(p.ErrorCode)))
+			parts = append(parts, fmt.Sprintf("%s:%d=%d/%d/%s:%s", s.write(t.Topic), p.Partition, p.Offset, p.LeaderEpoch, nullable(p.Metadata), code(p.ErrorCode)))
 		}
 	}
 	for _, g := range r.Groups {
 		parts = append(parts, s.group(g.Group)+":"+code(g.ErrorCode))
 		for _, t := range g.Topics {
 			for _, p := range t.Partitions {
-				parts = append(parts, fmt.Sprintf("%s:%d=%d/%d/%s:%s", t.Topic, p.Partition, p.Offset, p.LeaderEpoch, nullable(p.Metadata), code(p.ErrorCode)))
+				parts = append(parts, fmt.Sprintf("%s:%d=%d/%d/%s:%s", s.write(t.Topic), p.Partition, p.Offset, p.LeaderEpoch, nullable(p.Metadata), code(p.ErrorCode)))
 			}
 		}
 	}
@@ -119,11 +127,11 @@ func (s *script) formatDescribe(r *kmsg.DescribeGroupsResponse) string {
 	var groups []string
 	for _, g := range r.Groups {
 		text := fmt.Sprintf("%s:%s message=%s state=%s type=%q protocol=%q", s.group(g.Group), code(g.ErrorCode),
-			strings.ReplaceAll(nullable(g.ErrorMessage), s.prefix, ""), g.State, g.ProtocolType, g.Protocol)
+			s.message(g.ErrorMessage), g.State, g.ProtocolType, g.Protocol)
 		var members []string
 		for _, m := range g.Members {
-			members = append(members, fmt.Sprintf("%s/%s/%s/%s/%q", s.name(m.MemberID), nullable(m.InstanceID), m.ClientID,
-				topicsOf(m.ProtocolMetadata), m.MemberAssignment))
+			members = append(members, fmt.Sprintf("%s/%s/%s/%s/%s", s.name(m.MemberID), nullable(m.InstanceID), m.ClientID,
+				s.topicsOf(m.ProtocolMetadata), s.assignmentText(m.MemberAssignment)))
 		}
 		slices.Sort(members)
 		groups = append(groups, text+fmt.Sprintf(" members=%v", members))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/wire"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -23,10 +24,13 @@ type machine struct {
 	log      []wire.Record
 	held     []Append // appends that wait for "appended"; nil while they are durable at once
 	hold     bool
+
+	topics    *image.Image
+	lastTopic byte // of the id of the last topic that was made
 }
 
 func newMachine(cfg Config) *machine {
-	m := &machine{cfg: cfg, nowMS: 1_000_000, seed: 1, handles: map[Handle]string{}}
+	m := &machine{cfg: cfg, nowMS: 1_000_000, seed: 1, handles: map[Handle]string{}, topics: &image.Image{}}
 	m.c = New(cfg, m.seed)
 	m.take(m.c.Loaded(m.nowMS))
 	return m
@@ -106,6 +110,7 @@ func (m *machine) advance(ms int64) {
 func (m *machine) restart() error {
 	m.seed++
 	m.c = New(m.cfg, m.seed)
+	m.c.SetTopics(m.topics, true)
 	m.handles, m.held, m.answers = map[Handle]string{}, nil, nil
 	for _, rec := range m.log {
 		if err := m.c.Load(rec); err != nil {
