@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringmill/ringmill/control/group"
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/txn"
 	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/node/config"
 	"github.com/ringmill/ringmill/segment"
@@ -197,8 +198,13 @@ func (v partitionView) LeaderEpoch() wire.LeaderEpoch {
 }
 
 func (v partitionView) Offsets() (logStart, highWatermark, lastStable wire.Offset) {
-	start, end := v.p.published.logStart.Load(), v.p.published.highWatermark.Load()
-	return wire.Offset(start), wire.Offset(end), wire.Offset(end)
+	o := &v.p.published
+	return wire.Offset(o.logStart.Load()), wire.Offset(o.highWatermark.Load()), wire.Offset(o.lastStable.Load())
+}
+
+func (v partitionView) Producers() (producers []segment.ActiveProducer) {
+	v.p.loop.on(func(*Loop) { producers = v.p.log().Producers() })
+	return producers
 }
 
 func (v partitionView) EpochAt(off wire.Offset) (epoch wire.LeaderEpoch) {
@@ -266,4 +272,50 @@ func (n *Node) OffsetsTopicReady() bool {
 	}
 	n.groups.open(t)
 	return true
+}
+
+// Transact has the transaction coordinator of an id answer req.
+func (n *Node) Transact(id string, req kmsg.Request) kmsg.Response {
+	if r, ok := req.(*kmsg.AddOffsetsToTxnRequest); ok {
+		t := n.topics.named([]byte(image.ConsumerOffsetsTopic))
+		if t == nil {
+			return txn.Refuse(req, wire.CoordinatorNotAvailable)
+		}
+		return n.txns.addOffsets(r, wire.TopicPartition{
+			Topic: t.name, Partition: wire.PartitionIndex(group.PartitionFor(r.Group, int32(len(t.parts)))),
+		})
+	}
+	return n.txns.call(id, req)
+}
+
+// TransactAll has every transaction coordinator answer req; none if there was never a transaction.
+func (n *Node) TransactAll(req kmsg.Request) []kmsg.Response { return n.txns.callAll(req) }
+
+// TransactionsTopicReady makes __transaction_state if it is not there yet.
+func (n *Node) TransactionsTopicReady() bool {
+	n.metaMu.Lock()
+	defer n.metaMu.Unlock()
+	if n.topics.named([]byte(image.TransactionStateTopic)) != nil {
+		return true
+	}
+	t, err := n.createTopic(image.TransactionStateTopic, n.config().TransactionTopicPartitions, n.transactionsTopicConfig())
+	if err != nil {
+		n.log.throttled("__transaction_state cannot be made", "error", err)
+		return false
+	}
+	n.txns.open(t)
+	return true
+}
+
+// WriteTxnMarker ends a producer's transaction in one partition, as an administrator does where no coordinator will.
+func (n *Node) WriteTxnMarker(tp wire.TopicPartition, id wire.ProducerID, epoch wire.ProducerEpoch, commit bool, coordinatorEpoch int32) wire.ErrorCode {
+	m := txnMarker{producerID: id, epoch: epoch, commit: commit, coordinatorEpoch: coordinatorEpoch, order: txnOrderForeign}
+	done := make(chan wire.ErrorCode, 1)
+	n.writeMarker(tp, m, func(code wire.ErrorCode) { done <- code })
+	select {
+	case code := <-done:
+		return code
+	case <-n.quit:
+		return wire.NotLeaderOrFollower
+	}
 }

@@ -20,8 +20,9 @@ type fetchRequest struct {
 	pending *pending
 	version wire.APIVersion
 	session *fetchSession
-	// incremental answers leave out what has not changed.
+	// incremental answers leave out what has not changed; committed ones what no transaction has decided.
 	incremental        bool
+	committed          bool
 	minBytes, maxBytes int
 	// parts are the session's if there is one, and gone with it when the request is answered: another connection's
 	// request may use them next.
@@ -48,9 +49,11 @@ type fetchPart struct {
 	part  *partition
 	ask   wire.FetchPartition
 
-	code                    wire.ErrorCode
-	highWatermark, logStart wire.Offset
-	diverging               wire.EpochEndOffset
+	code                                wire.ErrorCode
+	highWatermark, lastStable, logStart wire.Offset
+	// aborted are the transactions that a reader of committed records leaves out; nil if it reads all.
+	aborted   []wire.AbortedTransaction
+	diverging wire.EpochEndOffset
 	// file, position and length are the range, first the size of its first batch; file is a reference or nil.
 	file             *segmentFile
 	position, length int64
@@ -63,6 +66,9 @@ func (f *fetchRequest) init(c *Conn) {
 	f.shares = make([]fetchShare, len(c.loop.node.loops))
 	f.deadline.fire = func(*Loop) { f.expired() }
 }
+
+// isolationReadCommitted is the isolation level of readers that see what transactions have committed (KIP-98).
+const isolationReadCommitted = 1
 
 // fetchWaitMax bounds a long poll.
 const fetchWaitMax = 24 * time.Hour
@@ -88,6 +94,7 @@ func (l *Loop) serveFetch(c *Conn, h wire.RequestHeader, body []byte) {
 	f.minBytes, f.maxBytes = int(in.MinBytes), min(int(in.MaxBytes), l.node.config().FetchBytesMax)
 	f.expires = l.mono + min(time.Duration(max(in.MaxWaitMS, 0))*time.Millisecond, fetchWaitMax)
 	f.final = in.MaxWaitMS <= 0 || in.MinBytes <= 0
+	f.committed = in.IsolationLevel == isolationReadCommitted
 	if !l.fetchSession(f, h, body, in.SessionID) {
 		l.openFetch(f, in)
 	}

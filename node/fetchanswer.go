@@ -54,8 +54,8 @@ func (f *fetchRequest) cut() {
 
 func (p *fetchPart) response() wire.FetchPartitionResponse {
 	r := wire.FetchPartitionResponse{
-		Index: p.ask.Index, ErrorCode: p.code, HighWatermark: p.highWatermark, LastStableOffset: p.highWatermark,
-		LogStartOffset: p.logStart, PreferredReadReplica: -1, DivergingEpoch: p.diverging,
+		Index: p.ask.Index, ErrorCode: p.code, HighWatermark: p.highWatermark, LastStableOffset: p.lastStable,
+		LogStartOffset: p.logStart, Aborted: p.aborted, PreferredReadReplica: -1, DivergingEpoch: p.diverging,
 	}
 	if p.file != nil {
 		r.RecordsLength = int32(p.length)

@@ -35,15 +35,12 @@ func (s *fetchShare) handle(*Loop) {
 
 // plan fills in the owner's parts and sends the share back.
 func (s *fetchShare) plan() {
-	for ; s.next < len(s.request.parts); s.next++ {
+	for s.next < len(s.request.parts) {
 		p := &s.request.parts[s.next]
-		if p.part == nil || p.part.loop != s.owner {
-			continue
-		}
-		if !s.owner.planPart(s, p) {
+		if p.part != nil && p.part.loop == s.owner && !s.owner.planPart(s, p) {
 			return
 		}
-		s.located, s.from = nil, wire.NoOffset
+		s.planned()
 	}
 	s.done = true
 	if to := s.request.conn.loop; to != s.owner {
@@ -53,10 +50,16 @@ func (s *fetchShare) plan() {
 	}
 }
 
+// planned goes on to the next part.
+func (s *fetchShare) planned() {
+	s.next++
+	s.located, s.from = nil, wire.NoOffset
+}
+
 // planPart finds one part's range; false if the share is parked until a file or an index is there.
 func (l *Loop) planPart(s *fetchShare, p *fetchPart) bool {
 	part := p.part
-	p.file, p.length, p.first, p.diverging = nil, 0, 0, wire.EpochEndOffset{}
+	p.file, p.length, p.first, p.diverging, p.aborted = nil, 0, 0, wire.EpochEndOffset{}, nil
 	if s.located != nil && s.located.segment == nil { // its index cannot be had
 		l.node.log.throttled("a fetch could not be planned", "partition", part.name(), "error", s.located.err)
 		p.fail(wire.KafkaStorageError)
@@ -67,6 +70,7 @@ func (l *Loop) planPart(s *fetchShare, p *fetchPart) bool {
 		return true
 	}
 	p.code, p.highWatermark, p.logStart = wire.None, part.replica.HighWatermark(), part.log().LogStartOffset()
+	p.lastStable = part.replica.LastStableOffset()
 	if p.diverging.Set {
 		return true
 	}
@@ -74,7 +78,11 @@ func (l *Loop) planPart(s *fetchShare, p *fetchPart) bool {
 	if s.from >= 0 {
 		from = s.from
 	}
-	plan := part.log().PlanFetch(from, p.highWatermark)
+	bound := p.highWatermark
+	if s.request.committed {
+		bound, p.aborted = p.lastStable, noneAborted
+	}
+	plan := part.log().PlanFetch(from, bound)
 	switch plan.Status {
 	case segment.FetchEmpty:
 		return true
@@ -90,12 +98,12 @@ func (l *Loop) planPart(s *fetchShare, p *fetchPart) bool {
 		part.parked = append(part.parked, s)
 		return false
 	}
-	return l.locate(s, p, plan, file)
+	return l.locate(s, p, plan, file) && l.findAborted(s, p, plan)
 }
 
 // fail answers the part with an error; Kafka tells no offsets beside one.
 func (p *fetchPart) fail(code wire.ErrorCode) {
-	p.code, p.highWatermark, p.logStart = code, wire.NoOffset, wire.NoOffset
+	p.code, p.highWatermark, p.lastStable, p.logStart, p.aborted = code, wire.NoOffset, wire.NoOffset, wire.NoOffset, nil
 }
 
 // checkFetch says whether the partition is served at all, and applies KIP-320.

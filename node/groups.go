@@ -3,7 +3,6 @@ package node
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"fmt"
 	"log/slog"
 	"math"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/ringmill/ringmill/control/group"
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/node/api"
-	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -23,7 +21,7 @@ import (
 // and sends their records to the partitions of __consumer_offsets like any producer.
 type groupService struct {
 	node  *Node
-	inbox groupInbox
+	inbox serviceInbox
 	// shards are by partition of __consumer_offsets; the goroutine's alone.
 	shards []*groupShard
 	// waiting are the requests under way, by handle.
@@ -40,38 +38,15 @@ type groupShard struct {
 	index       wire.PartitionIndex
 	coordinator *group.Coordinator
 	nextTickMS  int64
-}
-
-// groupInbox carries events to the goroutine. It is unbounded, but what it holds is bounded: a request a connection,
-// and an append a request.
-type groupInbox struct {
-	mu     sync.Mutex
-	events []func()
-	wake   chan struct{}
-}
-
-func (b *groupInbox) put(f func()) {
-	b.mu.Lock()
-	b.events = append(b.events, f)
-	b.mu.Unlock()
-	select {
-	case b.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (b *groupInbox) take() []func() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	events := b.events
-	b.events = nil
-	return events
+	// loaded says that the partition has been read, early are the ends of transactions that it hears of then.
+	loaded bool
+	early  []func()
 }
 
 func newGroupService(n *Node) *groupService {
 	return &groupService{
 		node: n, waiting: make(map[group.Handle]chan kmsg.Response), stopped: make(chan struct{}),
-		inbox: groupInbox{wake: make(chan struct{}, 1)}, loaded: make(chan struct{}),
+		inbox: newServiceInbox(), loaded: make(chan struct{}),
 	}
 }
 
@@ -104,10 +79,10 @@ func (g *groupService) tick() time.Duration {
 		}
 		next = min(next, s.nextTickMS)
 	}
-	return time.Duration(min(max(next-now, 1), time.Hour.Milliseconds())) * time.Millisecond
+	return tickIn(next - now)
 }
 
-func (g *groupService) nowMS() int64 { return time.Since(g.node.started).Milliseconds() }
+func (g *groupService) nowMS() int64 { return g.node.nowMS() }
 
 func wallNow() wire.Timestamp { return wire.Timestamp(time.Now().UnixMilli()) }
 
@@ -185,11 +160,10 @@ const (
 // load replays a partition into a coordinator and hands that to the goroutine.
 func (g *groupService) load(s *groupShard, p *partition) {
 	fresh := g.newCoordinator()
-	err := g.node.readRecords(p, func(rec wire.Record) error {
-		if err := fresh.Load(rec); err != nil {
+	err := g.node.readRecords(p, func(batch wire.RecordBatch, rec wire.Record) {
+		if err := loadGroupRecord(fresh, batch, rec); err != nil {
 			g.node.log.throttled("a group record makes no sense and is left out", "partition", p.name(), "error", err)
 		}
-		return nil
 	})
 	if err != nil {
 		slog.Error("group coordinator cannot be loaded; its groups stay unavailable", "partition", p.name(), "error", err)
@@ -199,6 +173,43 @@ func (g *groupService) load(s *groupShard, p *partition) {
 		fresh.SetTopics(g.node.Image(), true) // they may have changed while the log was read
 		s.coordinator = fresh
 		g.apply(s, fresh.Loaded(g.nowMS()))
+		s.loaded = true
+		for _, f := range s.early {
+			f()
+		}
+		s.early = nil
+	})
+}
+
+// loadGroupRecord replays one record, or the end of a transaction.
+func loadGroupRecord(c *group.Coordinator, batch wire.RecordBatch, rec wire.Record) error {
+	if m, ok := wire.ReadTxnMarker(batch); ok {
+		c.LoadTxnEnd(batch.ProducerID(), m.Commit)
+		return nil
+	}
+	switch {
+	case batch.IsControl():
+		return nil
+	case batch.IsTransactional():
+		return c.LoadTxn(batch.ProducerID(), rec)
+	}
+	return c.Load(rec)
+}
+
+// txnEnded tells the coordinator of a partition that a marker is durable there, then calls then. A shard that is being read
+// hears of it afterwards: perhaps twice, which changes nothing.
+func (g *groupService) txnEnded(index wire.PartitionIndex, m txnMarker, then func()) {
+	g.inbox.put(func() {
+		s := g.shards[index]
+		end := func() {
+			g.apply(s, s.coordinator.TxnEnded(g.nowMS(), wallNow(), m.producerID, m.commit))
+			then()
+		}
+		if s.loaded {
+			end()
+		} else {
+			s.early = append(s.early, end)
+		}
 	})
 }
 
@@ -235,51 +246,18 @@ func (g *groupService) apply(s *groupShard, fx group.Effects) {
 // append sends records to the shard's partition; the answer comes back to the inbox.
 func (g *groupService) append(s *groupShard, a group.Append) {
 	coordinator := s.coordinator
-	g.node.appendInternal(image.ConsumerOffsetsTopic, s.index, a.Records, func(code wire.ErrorCode) {
+	b := internalBatch{records: a.Records}
+	if t := a.Txn; t != nil {
+		b.producer = &verificationKey{t.ProducerID, t.ProducerEpoch}
+		b.claim = claim{transactionalID: []byte(t.TransactionalID), implicit: t.Implicit, genericErrors: t.Implicit}
+	}
+	g.node.appendInternal(image.ConsumerOffsetsTopic, s.index, b, func(code wire.ErrorCode) {
 		g.inbox.put(func() {
 			if s.coordinator == coordinator {
 				g.apply(s, coordinator.Appended(g.nowMS(), a.ID, code))
 			}
 		})
 	})
-}
-
-// appendInternal appends records of the node's own to an internal topic, as a producer with acks=all would. then runs
-// on a loop and must not block.
-func (n *Node) appendInternal(topic string, index wire.PartitionIndex, records []wire.Record, then func(wire.ErrorCode)) {
-	t := n.topics.named([]byte(topic))
-	if t == nil || t.part(index) == nil {
-		then(wire.CoordinatorNotAvailable)
-		return
-	}
-	batch := wire.AppendRecordBatch(nil, wire.BatchHeader{BaseTimestamp: wallNow()}, records)
-	p := t.part(index)
-	p.loop.send(&produceItem{
-		request: &produceRequest{acks: replicate.AcksAll}, part: p, index: index, batch: batch,
-		appended: func(c replicate.Completion) { then(c.Code) },
-	})
-}
-
-// readRecords calls f for each record of a partition below its high watermark. It blocks on the disk.
-func (n *Node) readRecords(p *partition, f func(wire.Record) error) error {
-	type span struct {
-		name string
-		size int64
-	}
-	var spans []span
-	p.loop.on(func(*Loop) {
-		for _, s := range p.log().Segments() {
-			spans = append(spans, span{s.LogName(), int64(s.Size())})
-		}
-	})
-	dec := wire.AcquireDecompressor()
-	defer dec.Release()
-	for _, s := range spans {
-		if err := readSegmentRecords(p.dir.fs, s.name, s.size, dec, f); err != nil {
-			return fmt.Errorf("read %s: %w", s.name, err)
-		}
-	}
-	return nil
 }
 
 // topicsChanged gives the coordinators the topics as they are now. created: some are new.

@@ -41,6 +41,7 @@ type Node struct {
 	producerIDs idBlock
 
 	groups    *groupService
+	txns      *txnService
 	sessions  sessionHomes
 	listeners []*listener
 

@@ -41,8 +41,9 @@ type partition struct {
 	vectors, left [][]byte
 	writeFile     *segmentFile
 	writeAt       int64
-	// queue holds produces that wait for a roll.
-	queue []*produceItem
+	// queue holds produces that wait for a roll, verifying those that wait for a transaction coordinator; nil if none do.
+	queue     []*produceItem
+	verifying map[verificationKey]*verification
 	// dirty says that it is in Loop.dirty, rolling that a new segment is being made.
 	dirty, rolling bool
 	// syncing says that it is in the syncer's pending list; journaled, that the journal holds batches of its that no
@@ -68,14 +69,15 @@ type partition struct {
 
 // publishedOffsets are what Metadata and ListOffsets read without a message to the loop.
 type publishedOffsets struct {
-	logStart, highWatermark atomic.Int64
-	leaderEpoch             atomic.Int32
+	logStart, highWatermark, lastStable atomic.Int64
+	leaderEpoch                         atomic.Int32
 }
 
 // publish updates what other threads read; at the end of each event.
 func (p *partition) publish() {
 	p.published.logStart.Store(int64(p.log().LogStartOffset()))
 	p.published.highWatermark.Store(int64(p.replica.HighWatermark()))
+	p.published.lastStable.Store(int64(p.replica.LastStableOffset()))
 	p.published.leaderEpoch.Store(int32(p.replica.LeaderEpoch()))
 }
 
@@ -96,8 +98,11 @@ func (p *partition) offer(item *produceItem) {
 	}
 }
 
-// append hands one produce to the state machine and plans its write; false if it needs a new segment.
+// append hands one produce to the state machine and plans its write, or parks it; false if it needs a new segment.
 func (p *partition) append(item *produceItem) bool {
+	if p.park(item) {
+		return true
+	}
 	l := p.loop
 	plan, outcome := p.replica.Produce(item.batch, item.request.acks, item, l.wall, &l.eff)
 	switch outcome {
@@ -238,6 +243,7 @@ func (l *Loop) stop(p *partition, code wire.ErrorCode) {
 	for _, item := range queue {
 		l.finishItem(item, replicate.Completion{Code: code, BaseOffset: wire.NoOffset, LogAppendTime: wire.NoTimestamp})
 	}
+	p.stopVerifying(code)
 	p.plans = nil
 	l.runs = slices.DeleteFunc(l.runs, func(r writtenRun) bool { return r.p == p })
 	l.resumeParked(p)

@@ -12,8 +12,10 @@ type produceRequest struct {
 	loop    *Loop
 	pending *pending
 	// buf holds the request's bytes: the batches until they are written, the topic names until the answer.
-	buf     *buffer
-	acks    int16
+	buf  *buffer
+	acks int16
+	// claim is for batches of a transaction.
+	claim   claim
 	waiting int
 	topics  []producedTopic
 	items   []produceItem
@@ -39,7 +41,9 @@ type produceItem struct {
 	message string
 	// appended is called on the owner's loop instead of answering a request: appends of the node itself.
 	appended func(replicate.Completion)
-	returned bool
+	// order is a marker's, see txnOrder; verified says that the batch may be written in its transaction.
+	order              txnOrder
+	verified, returned bool
 }
 
 // produceScratch is what decoding and answering reuse.
@@ -77,6 +81,7 @@ func (l *Loop) serveProduce(c *Conn, h wire.RequestHeader, body []byte, buf *buf
 	}
 	req := l.takeProduce()
 	req.loop, req.pending, req.buf, req.acks = l, c.begin(h), buf, in.Acks
+	req.claim = claimOf(in.TransactionalID, h.Version)
 	buf.refs++
 	req.pending.silent = in.Acks == replicate.AcksNone
 	l.layOut(req, in, h.Version)
@@ -155,6 +160,9 @@ func checkProduce(item *produceItem, acks int16, v wire.APIVersion, t *topic, re
 	}
 	batch, code, message := api.ReadProducedBatch(records, v, t.rules)
 	item.batch = batch
+	if code == wire.None && batch.IsTransactional() && len(item.request.claim.transactionalID) == 0 {
+		return wire.TransactionalIDAuthorizationFailed, "a transactional batch without a transactional id"
+	}
 	return code, message
 }
 

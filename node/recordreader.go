@@ -11,8 +11,8 @@ import (
 // recordChunk is how much of a segment is read at a time; a longer batch grows it for itself.
 const recordChunk = 1 << 20
 
-// readSegmentRecords calls f for each record of the first size bytes of a segment file.
-func readSegmentRecords(fsys segment.FS, name string, size int64, dec *wire.Decompressor, f func(wire.Record) error) error {
+// readSegmentRecords calls f for each record of the first size bytes of a segment file, and once for each control batch.
+func readSegmentRecords(fsys segment.FS, name string, size int64, dec *wire.Decompressor, f func(wire.RecordBatch, wire.Record)) error {
 	file, err := fsys.OpenFile(name, segment.ReadOnly, 0)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func readSegmentRecords(fsys segment.FS, name string, size int64, dec *wire.Deco
 
 // eachRecord walks the whole batches of src; used is how far it got, need the length of a first batch that src is too
 // short for.
-func eachRecord(src []byte, dec *wire.Decompressor, f func(wire.Record) error) (used, need int, err error) {
+func eachRecord(src []byte, dec *wire.Decompressor, f func(wire.RecordBatch, wire.Record)) (used, need int, err error) {
 	for rest := src; len(rest) > 0; {
 		batch, tail, err := wire.ReadRecordBatch(rest)
 		if errors.Is(err, wire.ErrShortBatch) {
@@ -49,7 +49,9 @@ func eachRecord(src []byte, dec *wire.Decompressor, f func(wire.Record) error) (
 		if err != nil {
 			return used, 0, err
 		}
-		if err := batchRecords(batch, dec, f); err != nil {
+		if batch.IsControl() {
+			f(batch, wire.Record{})
+		} else if err := batchRecords(batch, dec, func(r wire.Record) error { f(batch, r); return nil }); err != nil {
 			return used, 0, err
 		}
 		used, rest = used+len(rest)-len(tail), tail

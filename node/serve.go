@@ -40,6 +40,8 @@ func (n *Node) start() error {
 	}
 	go n.groups.run()
 	n.groups.start()
+	go n.txns.run()
+	n.txns.start()
 	n.startHousekeeping()
 	n.loops[0].on((*Loop).startAccepting)
 	n.ready.Store(true)
@@ -71,6 +73,7 @@ func newNode(cfg *config.Config) *Node {
 	n.cfg.Store(cfg)
 	n.decoding.cond = sync.NewCond(&n.decoding.mu)
 	n.groups = newGroupService(n)
+	n.txns = newTxnService(n)
 	n.sessions.home = make(map[int32]*Loop)
 	for i := range cfg.Loops {
 		n.loops = append(n.loops, newLoop(n, i))

@@ -22,6 +22,7 @@ func (n *Node) stop() error {
 	}
 	close(n.quit)
 	<-n.groups.stopped
+	<-n.txns.stopped
 	if !failed {
 		failed = !n.closeLogs()
 	}

@@ -168,6 +168,16 @@ func (n *Node) topicOverrides(name string, configs map[string]string) map[string
 	return n.offsetsTopicConfig()
 }
 
+// transactionsTopicConfig is what __transaction_state is created with (TransactionStateManager.transactionTopicConfigs).
+func (n *Node) transactionsTopicConfig() map[string]string {
+	return map[string]string{
+		"cleanup.policy":                 "compact",
+		"compression.type":               "uncompressed",
+		"segment.bytes":                  fmt.Sprint(n.config().TransactionTopicSegmentBytes),
+		"unclean.leader.election.enable": "false",
+	}
+}
+
 // offsetsTopicConfig is what __consumer_offsets is created with (Kafka's OffsetConfig).
 func (n *Node) offsetsTopicConfig() map[string]string {
 	return map[string]string{

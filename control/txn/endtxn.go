@@ -64,14 +64,14 @@ func (t *transaction) judgeEndV2(e ending) (code wire.ErrorCode, again bool) {
 	bumped := t.epoch == e.epoch+1
 	rotated := t.previousProducerID == e.producerID && e.epoch == epochMax && t.epoch == 0
 	switch {
+	case t.busy(): // first: the producer may have a new id already that is still to come here
+		return wire.ConcurrentTransactions, false
 	case t.producerID != e.producerID && !rotated:
 		return wire.InvalidProducerIDMapping, false
-	case !t.mayEnd(e.epoch, bumped, rotated):
+	case e.epoch != t.epoch && (!bumped && !rotated || !t.ended()):
 		return wire.ProducerFenced, false
-	case t.busy():
-		return wire.ConcurrentTransactions, false
 	}
-	again = bumped || rotated
+	again = e.epoch != t.epoch
 	switch {
 	case t.state == Ongoing:
 		return wire.None, false
@@ -83,16 +83,8 @@ func (t *transaction) judgeEndV2(e ending) (code wire.ErrorCode, again bool) {
 	return wire.None, false
 }
 
-// mayEnd says whether an EndTxn's epoch is the producer's, or the one before where that may be a retry.
-func (t *transaction) mayEnd(epoch wire.ProducerEpoch, bumped, rotated bool) bool {
-	switch t.state {
-	case PrepareCommit, PrepareAbort:
-		return bumped
-	case CompleteCommit, CompleteAbort:
-		return bumped || rotated || epoch == t.epoch
-	}
-	return epoch == t.epoch
-}
+// ended reports whether the last transaction has ended and no other was begun: an EndTxn with the epoch before may be a retry.
+func (t *transaction) ended() bool { return t.state == CompleteCommit || t.state == CompleteAbort }
 
 // decide writes the outcome; once it is durable the markers go out.
 func (c *Coordinator) decide(t *transaction, e ending, answer func(wire.ErrorCode)) {

@@ -52,6 +52,9 @@ func Split(req kmsg.Request) []Part {
 // answer about nothing.
 func Merge(req kmsg.Request, responses []kmsg.Response) kmsg.Response {
 	if len(responses) == 0 {
+		if r, ok := req.(*kmsg.ListTransactionsRequest); ok {
+			return new(Coordinator).list(r)
+		}
 		return errorResponse(req, wire.None)
 	}
 	for _, resp := range responses[1:] {

@@ -47,8 +47,6 @@ func checkProducedBatch(b wire.RecordBatch, v wire.APIVersion, rules BatchRules)
 	switch {
 	case b.Codec() == wire.CompressionZstd && v < produceZstdMin:
 		return wire.UnsupportedCompressionType, "zstd needs Produce 7 or newer"
-	case b.IsTransactional():
-		return wire.InvalidTxnState, transactionsNotServed
 	case rules.Keys || rules.Strict || !tellsTimes(b):
 		return checkRecords(b, rules.Keys)
 	}

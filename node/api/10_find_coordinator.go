@@ -50,7 +50,7 @@ func lookUpCoordinator(b Broker, r *Request, kind int8) kmsg.FindCoordinatorResp
 	return c
 }
 
-// coordinatorRefusal gives a code for transactions that clients do not retry for ever: they show the message instead.
+// coordinatorRefusal makes sure that the coordinators of a kind have a topic to keep their state in.
 func coordinatorRefusal(b Broker, kind int8) (wire.ErrorCode, string) {
 	switch kind {
 	case groupCoordinator:
@@ -59,11 +59,12 @@ func coordinatorRefusal(b Broker, kind int8) (wire.ErrorCode, string) {
 		}
 		return wire.None, ""
 	case transactionCoordinator:
-		return wire.UnsupportedVersion, transactionsNotServed
+		if !b.TransactionsTopicReady() {
+			return wire.CoordinatorNotAvailable, wire.CoordinatorNotAvailable.String()
+		}
+		return wire.None, ""
 	case shareCoordinator:
 		return wire.InvalidRequest, "share groups are not served by this node yet"
 	}
 	return wire.InvalidRequest, "unknown kind of coordinator"
 }
-
-const transactionsNotServed = "transactions are not served by this node yet"

@@ -67,6 +67,7 @@ func fillFeatures(b Broker, resp *kmsg.ApiVersionsResponse, v wire.APIVersion) {
 		resp.SupportedFeatures = append(resp.SupportedFeatures, s)
 	}
 	resp.FinalizedFeaturesEpoch = int64(b.Image().Version()) - 1
+	tellTransactionVersion(resp, v)
 	if !servesConsumerProtocol(b) {
 		return
 	}

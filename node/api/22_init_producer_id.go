@@ -8,11 +8,14 @@ import (
 
 var initProducerIDRow = row{wire.KeyInitProducerID, 0, 5, on(initProducerID)}
 
-// initProducerID hands out a new id, whatever id and epoch the client had: an idempotent producer that is not
-// transactional starts afresh (TransactionCoordinator.handleInitProducerId).
-func initProducerID(b Broker, _ *Request, req *kmsg.InitProducerIDRequest) *kmsg.InitProducerIDResponse {
+// initProducerID has the coordinator of a transactional id give its producer an id and epoch. An idempotent producer that is
+// not transactional starts afresh with a new id, whatever id and epoch it had (TransactionCoordinator.handleInitProducerId).
+func initProducerID(b Broker, _ *Request, req *kmsg.InitProducerIDRequest) kmsg.Response {
 	resp := kmsg.NewPtrInitProducerIDResponse()
 	code := checkInitProducerID(b, req)
+	if code == wire.None && req.TransactionalID != nil {
+		return b.Transact(*req.TransactionalID, req)
+	}
 	if code == wire.None {
 		var id wire.ProducerID
 		if id, code = b.NewProducerID(); code == wire.None {
@@ -36,6 +39,5 @@ func checkInitProducerID(b Broker, req *kmsg.InitProducerIDRequest) wire.ErrorCo
 	case req.TransactionTimeoutMillis <= 0 || int64(req.TransactionTimeoutMillis) > b.Config().TransactionTimeoutMaxMS:
 		return wire.InvalidTransactionTimeout
 	}
-	// Not NOT_COORDINATOR, which would have the client look for another node for ever.
-	return wire.UnsupportedVersion
+	return wire.None
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/node/config"
+	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -54,6 +55,14 @@ type Broker interface {
 	Coordinate(group string, client Client, req kmsg.Request) kmsg.Response
 	// CoordinateAll has every coordinator answer req (ListGroups).
 	CoordinateAll(client Client, req kmsg.Request) []kmsg.Response
+	// Transact has the transaction coordinator of a transactional id answer req, and waits for it; Refuse of control/txn
+	// while there is none. TransactAll has every one answer req (ListTransactions).
+	Transact(id string, req kmsg.Request) kmsg.Response
+	TransactAll(req kmsg.Request) []kmsg.Response
+	// TransactionsTopicReady makes __transaction_state if it is not there yet; false while that is not possible.
+	TransactionsTopicReady() bool
+	// WriteTxnMarker ends a producer's transaction in one partition, and waits until that is durable.
+	WriteTxnMarker(p wire.TopicPartition, id wire.ProducerID, epoch wire.ProducerEpoch, commit bool, coordinatorEpoch int32) wire.ErrorCode
 	// OffsetsTopicReady makes __consumer_offsets if it is not there yet; false while that is not possible.
 	OffsetsTopicReady() bool
 }
@@ -63,6 +72,8 @@ type Partition interface {
 	LeaderEpoch() wire.LeaderEpoch
 	// Offsets are the log start offset, the high watermark and the last stable offset.
 	Offsets() (logStart, highWatermark, lastStable wire.Offset)
+	// Producers are the producers that the log knows, by id.
+	Producers() []segment.ActiveProducer
 	// EpochAt is the leader epoch that wrote the record at off; EndOffsetForEpoch answers OffsetForLeaderEpoch.
 	EpochAt(off wire.Offset) wire.LeaderEpoch
 	EndOffsetForEpoch(e wire.LeaderEpoch) (wire.LeaderEpoch, wire.Offset)

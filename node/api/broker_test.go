@@ -9,7 +9,9 @@ import (
 
 	"github.com/ringmill/ringmill/control/group"
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/txn"
 	"github.com/ringmill/ringmill/node/config"
+	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -22,6 +24,7 @@ type fakeBroker struct {
 	offline    map[wire.TopicPartition]bool
 	producer   wire.ProducerID
 
+	txns       *txn.Coordinator
 	groups     *group.Coordinator
 	nowMS      int64
 	handle     group.Handle
@@ -39,6 +42,10 @@ func newFakeBroker(t testing.TB, set ...string) *fakeBroker {
 	b := &fakeBroker{cfg: cfg, image: new(image.Image), partitions: map[wire.TopicPartition]*fakePartition{},
 		offline: map[wire.TopicPartition]bool{}, groups: group.New(group.DefaultConfig(), 1)}
 	b.groups.Loaded(0)
+	cfgTxn := txn.DefaultConfig()
+	cfgTxn.NewProducerID = func() (wire.ProducerID, bool) { b.producer++; return b.producer, true }
+	b.txns = txn.New(cfgTxn)
+	b.txns.Loaded(0, 0)
 	b.apply(t, image.ClusterRecord{ClusterID: "EWQSy0NlTDyqwnN72eXERg", NodeID: cfg.NodeID})
 	return b
 }
@@ -177,11 +184,47 @@ func (b *fakeBroker) OffsetsTopicReady() bool {
 	return !b.notReady
 }
 
+// Transact has the one coordinator answer; its records and markers are durable at once.
+func (b *fakeBroker) Transact(_ string, req kmsg.Request) kmsg.Response {
+	now := wire.Timestamp(b.nowMS)
+	var fx txn.Effects
+	if r, ok := req.(*kmsg.AddOffsetsToTxnRequest); ok {
+		fx = b.txns.AddOffsets(b.nowMS, now, 1, r, wire.TopicPartition{Topic: image.ConsumerOffsetsTopic})
+	} else {
+		fx = b.txns.Handle(b.nowMS, now, 1, req)
+	}
+	replies := fx.Replies
+	for queue := []txn.Effects{fx}; len(queue) > 0; queue = queue[1:] {
+		for _, a := range queue[0].Appends {
+			queue = append(queue, b.txns.Appended(b.nowMS, now, a.ID, wire.None))
+		}
+		for _, m := range queue[0].Markers {
+			for _, p := range m.Partitions {
+				queue = append(queue, b.txns.Marked(b.nowMS, now, m.ID, p, wire.None))
+			}
+		}
+		replies = append(replies, queue[0].Replies...)
+	}
+	return replies[len(replies)-1].Response
+}
+
+func (b *fakeBroker) TransactAll(req kmsg.Request) []kmsg.Response {
+	return []kmsg.Response{b.Transact("", req)}
+}
+
+func (b *fakeBroker) TransactionsTopicReady() bool { return !b.notReady }
+
+func (b *fakeBroker) WriteTxnMarker(p wire.TopicPartition, _ wire.ProducerID, _ wire.ProducerEpoch, _ bool, _ int32) wire.ErrorCode {
+	_, code := b.Partition(p.Topic, p.Partition)
+	return code
+}
+
 // fakePartition is a log that was written by one leader.
 type fakePartition struct {
 	epoch                               wire.LeaderEpoch
 	logStart, highWatermark, lastStable wire.Offset
 	times                               []wire.Timestamp // of the records from offset 0 on
+	producers                           []segment.ActiveProducer
 	err                                 error
 }
 
@@ -190,6 +233,8 @@ func (p *fakePartition) LeaderEpoch() wire.LeaderEpoch { return p.epoch }
 func (p *fakePartition) Offsets() (wire.Offset, wire.Offset, wire.Offset) {
 	return p.logStart, p.highWatermark, p.lastStable
 }
+
+func (p *fakePartition) Producers() []segment.ActiveProducer { return p.producers }
 
 func (p *fakePartition) EpochAt(off wire.Offset) wire.LeaderEpoch {
 	if off >= p.highWatermark {

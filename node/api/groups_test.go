@@ -41,7 +41,7 @@ func TestFindCoordinatorRefuses(t *testing.T) {
 		kind int8
 		code wire.ErrorCode
 	}{
-		{"transactions are not built yet", 1, wire.UnsupportedVersion},
+		{"no transaction topic", 1, wire.CoordinatorNotAvailable},
 		{"share groups are not built yet", 2, wire.InvalidRequest},
 		{"unknown kind", 7, wire.InvalidRequest},
 		{"no offsets topic", 0, wire.CoordinatorNotAvailable},

@@ -187,7 +187,7 @@ func TestInitProducerID(t *testing.T) {
 		{"id below 0 without epoch", nil, 0, -2, -1, 42},
 		{"no timeout", id("t"), 0, -1, -1, 50},
 		{"timeout beyond the node's", id("t"), 900_001, -1, -1, 50},
-		{"transactional", id("t"), 900_000, -1, -1, 35}, // not built yet
+		{"transactional", id("t"), 900_000, -1, -1, 0},
 	} {
 		b := newFakeBroker(t)
 		req := kmsg.NewPtrInitProducerIDRequest()

@@ -49,7 +49,7 @@ func TestReadProducedBatch(t *testing.T) {
 		{"torn and beyond the limit", torn, 9, len(plain) - 1, false, wire.MessageTooLarge},
 		{"control batch", batchOf(wire.BatchHeader{Control: true}, keyed), 9, 1 << 20, false, wire.InvalidRecord},
 		{"idempotent", batchOf(wire.BatchHeader{Idempotent: true, ProducerID: 4}, keyed), 9, 1 << 20, false, wire.None},
-		{"transactional", batchOf(wire.BatchHeader{Idempotent: true, ProducerID: 4, Transactional: true}, keyed), 9, 1 << 20, false, wire.InvalidTxnState},
+		{"transactional", batchOf(wire.BatchHeader{Idempotent: true, ProducerID: 4, Transactional: true}, keyed), 9, 1 << 20, false, wire.None},
 		{"zstd before it was allowed", batchOf(wire.BatchHeader{Codec: wire.CompressionZstd}, keyed), 6, 1 << 20, false, wire.UnsupportedCompressionType},
 		{"zstd", batchOf(wire.BatchHeader{Codec: wire.CompressionZstd}, keyed), 7, 1 << 20, false, wire.None},
 		{"compacted, keyed", batchOf(wire.BatchHeader{}, keyed, keyed), 9, 1 << 20, true, wire.None},

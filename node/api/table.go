@@ -24,8 +24,10 @@ var rows = [...]row{
 	produceRow, fetchRow, listOffsetsRow, metadataRow,
 	offsetCommitRow, offsetFetchRow, findCoordinatorRow, joinGroupRow, heartbeatRow, leaveGroupRow, syncGroupRow,
 	describeGroupsRow, listGroupsRow, apiVersionsRow, createTopicsRow, deleteTopicsRow,
-	initProducerIDRow, offsetForLeaderEpochRow, describeConfigsRow, createPartitionsRow,
+	initProducerIDRow, offsetForLeaderEpochRow, addPartitionsRow, addOffsetsRow, endTxnRow, writeTxnMarkersRow, txnOffsetCommitRow,
+	describeConfigsRow, createPartitionsRow,
 	deleteGroupsRow, incrementalAlterConfigsRow, offsetDeleteRow, describeClusterRow,
+	describeProducersRow, describeTransactionsRow, listTransactionsRow,
 	consumerGroupHeartbeatRow, consumerGroupDescribeRow, describeTopicPartitionsRow,
 }
 

@@ -56,6 +56,13 @@ type Config struct {
 	ProducerIDExpirationCheckMS int64 `property:"producer.id.expiration.check.interval.ms"`
 	TransactionTimeoutMaxMS     int64 `property:"transaction.max.timeout.ms"`
 
+	// Transactions.
+	TransactionAbortIntervalMS      int64 `property:"transaction.abort.timed.out.transaction.cleanup.interval.ms"`
+	TransactionExpirationIntervalMS int64 `property:"transaction.remove.expired.transaction.cleanup.interval.ms"`
+	TransactionTopicPartitions      int32 `property:"transaction.state.log.num.partitions"`
+	TransactionTopicSegmentBytes    int64 `property:"transaction.state.log.segment.bytes"`
+	TransactionalIDExpirationMS     int64 `property:"transactional.id.expiration.ms"`
+
 	// Groups.
 	GroupInitialRebalanceDelayMS int64    `property:"group.initial.rebalance.delay.ms"`
 	GroupSessionTimeoutMinMS     int64    `property:"group.min.session.timeout.ms"`

@@ -54,6 +54,7 @@ var referenceSections = []referenceSection{
 	{"Topics", "How topics are created and written to.", creationProperties},
 	{"Logs", "The partitions' files.", logProperties},
 	{"Producers", "What is remembered of idempotent producers.", producerProperties},
+	{"Transactions", "Transactional ids and their log.", transactionProperties},
 	{"Groups", "Consumer groups and committed offsets.", groupProperties},
 	{"Properties of topics", "Set with `ringmill topic create -c name=value` or any Kafka admin tool. Where a topic has no value of its own, the node's applies.", topicProperties},
 }

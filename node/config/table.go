@@ -26,7 +26,7 @@ func buildTable() []Property {
 		securityProperties,
 		remoteStorageProperties, cleanerProperties, compressionProperties, fileProperties,
 		quorumProperties, replicationProperties,
-		transactionProperties, shareProperties, newGroupProperties, coordinatorProperties,
+		transactionProperties, fixedTransactionProperties, shareProperties, newGroupProperties, coordinatorProperties,
 		threadProperties, quotaProperties, metricProperties, policyProperties,
 		ringmillProperties,
 	)

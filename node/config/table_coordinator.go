@@ -1,17 +1,26 @@
 package config
 
-var transactionProperties = withoutEffect(
-	"transactions are not built yet",
-	property("transaction.abort.timed.out.transaction.cleanup.interval.ms", Int, "10000", atLeast(1), ReadOnly),
+// transactionProperties rule transactional ids and their log.
+var transactionProperties = []Property{
+	effective("transaction.abort.timed.out.transaction.cleanup.interval.ms", Int, "10000", atLeast(1), ReadOnly,
+		"How often transactions that took longer than their producers allowed are looked for and aborted."),
+	effective("transaction.remove.expired.transaction.cleanup.interval.ms", Int, "3600000", atLeast(1), ReadOnly,
+		"How often transactional ids that were not used for long are looked for and forgotten."),
+	effective("transaction.state.log.num.partitions", Int, "50", atLeast(1), ReadOnly,
+		"Partitions of __transaction_state. It cannot be changed once the topic exists."),
+	effective("transaction.state.log.segment.bytes", Int, "104857600", atLeast(1), ReadOnly,
+		"The size of a segment of __transaction_state."),
+	effective("transactional.id.expiration.ms", Int, "604800000", atLeast(1), ReadOnly,
+		"How long a transactional id that is not used is remembered."),
+}
+
+var fixedTransactionProperties = withoutEffect(
+	"a transaction's partitions are always verified, its log needs one replica, and there is no two-phase commit",
 	property("transaction.partition.verification.enable", Boolean, "true", nil, ClusterWide),
-	property("transaction.remove.expired.transaction.cleanup.interval.ms", Int, "3600000", atLeast(1), ReadOnly),
 	property("transaction.state.log.load.buffer.size", Int, "5242880", atLeast(1), ReadOnly),
 	property("transaction.state.log.min.isr", Int, "2", atLeast(1), ReadOnly),
-	property("transaction.state.log.num.partitions", Int, "50", atLeast(1), ReadOnly),
 	property("transaction.state.log.replication.factor", Short, "3", atLeast(1), ReadOnly),
-	property("transaction.state.log.segment.bytes", Int, "104857600", atLeast(1), ReadOnly),
 	property("transaction.two.phase.commit.enable", Boolean, "false", nil, ReadOnly),
-	property("transactional.id.expiration.ms", Int, "604800000", atLeast(1), ReadOnly),
 )
 
 var shareProperties = withoutEffect(

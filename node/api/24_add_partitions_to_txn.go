@@ -1,0 +1,79 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/control/txn"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// addPartitionsRow: version 4 and 5 are those of brokers (KIP-890); a client would have to know its transaction's version.
+var addPartitionsRow = row{wire.KeyAddPartitionsToTxn, 0, 5, on(addPartitionsToTxn)}
+
+// addPartitionsBatchedFrom is the first version that names several transactions.
+const addPartitionsBatchedFrom = 4
+
+func addPartitionsToTxn(b Broker, _ *Request, req *kmsg.AddPartitionsToTxnRequest) *kmsg.AddPartitionsToTxnResponse {
+	parts := txn.Split(req)
+	answers := make([]kmsg.Response, len(parts))
+	for i, part := range parts {
+		asked := part.Request.(*kmsg.AddPartitionsToTxnRequest)
+		missing := missingPartitions(b, asked)
+		switch {
+		case len(missing) > 0: // all or nothing
+			answers[i] = refuseAddition(asked, missing)
+		case part.ID == "":
+			answers[i] = txn.Refuse(asked, wire.InvalidRequest)
+		default:
+			answers[i] = b.Transact(part.ID, asked)
+		}
+	}
+	return txn.Merge(req, answers).(*kmsg.AddPartitionsToTxnResponse)
+}
+
+// missingPartitions are those of a request for one transaction that do not exist.
+func missingPartitions(b Broker, req *kmsg.AddPartitionsToTxnRequest) map[wire.TopicPartition]bool {
+	missing := map[wire.TopicPartition]bool{}
+	look := func(topic string, partitions []int32) {
+		count := partitionCount(b, topic)
+		for _, p := range partitions {
+			if p < 0 || p >= count {
+				missing[wire.TopicPartition{Topic: topic, Partition: wire.PartitionIndex(p)}] = true
+			}
+		}
+	}
+	for i := range req.Topics {
+		look(req.Topics[i].Topic, req.Topics[i].Partitions)
+	}
+	for i := range req.Transactions {
+		for _, t := range req.Transactions[i].Topics {
+			look(t.Topic, t.Partitions)
+		}
+	}
+	return missing
+}
+
+// refuseAddition says which partitions are missing, and of the others that they were not added either.
+func refuseAddition(req *kmsg.AddPartitionsToTxnRequest, missing map[wire.TopicPartition]bool) *kmsg.AddPartitionsToTxnResponse {
+	resp := txn.Refuse(req, wire.OperationNotAttempted).(*kmsg.AddPartitionsToTxnResponse)
+	set := func(topic string, partition int32, code *int16) {
+		if missing[wire.TopicPartition{Topic: topic, Partition: wire.PartitionIndex(partition)}] {
+			*code = int16(wire.UnknownTopicOrPartition)
+		}
+	}
+	for i := range resp.Topics {
+		t := &resp.Topics[i]
+		for j := range t.Partitions {
+			set(t.Topic, t.Partitions[j].Partition, &t.Partitions[j].ErrorCode)
+		}
+	}
+	for i := range resp.Transactions {
+		for k := range resp.Transactions[i].Topics {
+			t := &resp.Transactions[i].Topics[k]
+			for j := range t.Partitions {
+				set(t.Topic, t.Partitions[j].Partition, &t.Partitions[j].ErrorCode)
+			}
+		}
+	}
+	return resp
+}

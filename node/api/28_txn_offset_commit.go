@@ -1,0 +1,53 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+var txnOffsetCommitRow = row{wire.KeyTxnOffsetCommit, 0, 5, on(txnOffsetCommit)}
+
+// txnOffsetCommit lets the group's coordinator see the partitions that exist, and answers for the others itself, as
+// offsetCommit does.
+func txnOffsetCommit(b Broker, r *Request, req *kmsg.TxnOffsetCommitRequest) *kmsg.TxnOffsetCommitResponse {
+	resp := kmsg.NewPtrTxnOffsetCommitResponse()
+	resp.Topics = make([]kmsg.TxnOffsetCommitResponseTopic, len(req.Topics))
+	known := *req
+	known.Topics = nil
+	var places []int // where in resp.Topics each of known.Topics is answered
+	for i := range req.Topics {
+		exist, answer := existingTxnCommits(b, &req.Topics[i])
+		resp.Topics[i] = answer
+		if len(exist.Partitions) > 0 {
+			known.Topics, places = append(known.Topics, exist), append(places, i)
+		}
+	}
+	if len(known.Topics) == 0 {
+		return resp
+	}
+	for k, t := range b.Coordinate(req.Group, r.Client, &known).(*kmsg.TxnOffsetCommitResponse).Topics {
+		place := &resp.Topics[places[k]]
+		place.Partitions = append(place.Partitions, t.Partitions...)
+	}
+	return resp
+}
+
+// existingTxnCommits splits a topic's partitions into those that exist and the answer to the others.
+func existingTxnCommits(b Broker, t *kmsg.TxnOffsetCommitRequestTopic) (exist kmsg.TxnOffsetCommitRequestTopic, answer kmsg.TxnOffsetCommitResponseTopic) {
+	exist = *t
+	exist.Partitions = nil
+	answer = kmsg.NewTxnOffsetCommitResponseTopic()
+	answer.Topic = t.Topic
+	count := partitionCount(b, t.Topic)
+	for _, p := range t.Partitions {
+		if p.Partition >= 0 && p.Partition < count {
+			exist.Partitions = append(exist.Partitions, p)
+			continue
+		}
+		refused := kmsg.NewTxnOffsetCommitResponseTopicPartition()
+		refused.Partition, refused.ErrorCode = p.Partition, int16(wire.UnknownTopicOrPartition)
+		answer.Partitions = append(answer.Partitions, refused)
+	}
+	return exist, answer
+}

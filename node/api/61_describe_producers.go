@@ -1,0 +1,39 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+var describeProducersRow = row{wire.KeyDescribeProducers, 0, 0, on(describeProducers)}
+
+func describeProducers(b Broker, _ *Request, req *kmsg.DescribeProducersRequest) *kmsg.DescribeProducersResponse {
+	resp := kmsg.NewPtrDescribeProducersResponse()
+	for _, t := range req.Topics {
+		topic := kmsg.NewDescribeProducersResponseTopic()
+		topic.Topic = t.Topic
+		for _, p := range t.Partitions {
+			topic.Partitions = append(topic.Partitions, describePartitionProducers(b, t.Topic, p))
+		}
+		resp.Topics = append(resp.Topics, topic)
+	}
+	return resp
+}
+
+func describePartitionProducers(b Broker, topic string, index int32) kmsg.DescribeProducersResponseTopicPartition {
+	out := kmsg.NewDescribeProducersResponseTopicPartition()
+	out.Partition = index
+	p, code := b.Partition(topic, wire.PartitionIndex(index))
+	if out.ErrorCode = int16(code); code != wire.None {
+		return out
+	}
+	for _, producer := range p.Producers() {
+		active := kmsg.NewDescribeProducersResponseTopicPartitionActiveProducer()
+		active.ProducerID, active.ProducerEpoch = int64(producer.ID), int32(producer.Epoch)
+		active.LastSequence, active.LastTimestamp = int32(producer.LastSequence), int64(producer.LastTimestamp)
+		active.CoordinatorEpoch, active.CurrentTxnStartOffset = producer.CoordinatorEpoch, int64(producer.TxnStartOffset)
+		out.ActiveProducers = append(out.ActiveProducers, active)
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/ringmill/ringmill/replicate"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// internalBatch is what a coordinator of this node appends: records, or the marker of a transaction.
+type internalBatch struct {
+	records []wire.Record
+	// producer is whose transaction the records belong to, nil if they belong to none; claim says so to that
+	// transaction's coordinator.
+	producer *verificationKey
+	claim    claim
+	// marker is a whole control batch, order where it stands among what its coordinator decided.
+	marker []byte
+	order  txnOrder
+}
+
+// encode gives the batch's bytes. Offsets of a transaction carry no sequence number, as in Kafka.
+func (b *internalBatch) encode() wire.RecordBatch {
+	if b.marker != nil {
+		return b.marker
+	}
+	h := wire.BatchHeader{BaseTimestamp: wallNow()}
+	if p := b.producer; p != nil {
+		h.Transactional, h.Idempotent = true, true
+		h.ProducerID, h.ProducerEpoch, h.BaseSequence = p.id, p.epoch, -1
+	}
+	return wire.AppendRecordBatch(nil, h, b.records)
+}
+
+// appendInternal appends to a partition as a producer with acks=all would, to internal topics too. then runs on a loop and
+// must not block.
+func (n *Node) appendInternal(topic string, index wire.PartitionIndex, b internalBatch, then func(wire.ErrorCode)) {
+	t := n.topics.named([]byte(topic))
+	if t == nil || t.part(index) == nil {
+		then(wire.UnknownTopicOrPartition)
+		return
+	}
+	p := t.part(index)
+	p.loop.send(&produceItem{
+		request: &produceRequest{acks: replicate.AcksAll, claim: b.claim}, part: p, index: index, batch: b.encode(), order: b.order,
+		appended: func(c replicate.Completion) { then(c.Code) },
+	})
+}
+
+// readRecords calls f for each record of a partition below its high watermark, and for each control batch with its first
+// record. It blocks on the disk.
+func (n *Node) readRecords(p *partition, f func(wire.RecordBatch, wire.Record)) error {
+	type span struct {
+		name string
+		size int64
+	}
+	var spans []span
+	p.loop.on(func(*Loop) {
+		for _, s := range p.log().Segments() {
+			spans = append(spans, span{s.LogName(), int64(s.Size())})
+		}
+	})
+	dec := wire.AcquireDecompressor()
+	defer dec.Release()
+	for _, s := range spans {
+		if err := readSegmentRecords(p.dir.fs, s.name, s.size, dec, f); err != nil {
+			return fmt.Errorf("read %s: %w", s.name, err)
+		}
+	}
+	return nil
+}
