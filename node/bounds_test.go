@@ -12,36 +12,34 @@ import (
 
 // TestRequestsThatAmplify: entries of a few bytes that would each cost the node hundreds.
 func TestRequestsThatAmplify(t *testing.T) {
-	eachShape(t, func(t *testing.T, s shape) {
-		tn := startNode(t, nodeOptions{shape: s})
-		tn.createTopic("a", 1)
-		for _, n := range []int{producePartitionsMax, producePartitionsMax + 1} {
-			entries := make([]toProduce, n)
-			for i := range entries {
-				entries[i].topic = "a"
-			}
-			c := tn.dial()
-			c.send(produce(1, entries...))
-			if n > producePartitionsMax {
-				c.awaitClosed()
-			} else if got := len(produced(c.mustReceive())); got != n {
-				t.Fatalf("%d answers, want %d", got, n)
-			}
+	tn := startNode(t, nodeOptions{shape: shape{"epoll", 2}})
+	tn.createTopic("a", 1)
+	for _, n := range []int{producePartitionsMax, producePartitionsMax + 1} {
+		entries := make([]toProduce, n)
+		for i := range entries {
+			entries[i].topic = "a"
 		}
-		for _, n := range []int{100_000, fetchBodyMax / 16} {
-			entries := make([]toFetch, n)
-			for i := range entries {
-				entries[i] = toFetch{"a", int32(i), 0}
-			}
-			c := tn.dial()
-			c.send(fetch(entries...))
-			if n > 100_000 {
-				c.awaitClosed()
-			} else if got := len(c.mustReceive().(*kmsg.FetchResponse).Topics[0].Partitions); got != n {
-				t.Fatalf("%d answers, want %d", got, n)
-			}
+		c := tn.dial()
+		c.send(produce(1, entries...))
+		if n > producePartitionsMax {
+			c.awaitClosed()
+		} else if got := len(produced(c.mustReceive())); got != n {
+			t.Fatalf("%d answers, want %d", got, n)
 		}
-	})
+	}
+	for _, n := range []int{100_000, fetchBodyMax / 16} {
+		entries := make([]toFetch, n)
+		for i := range entries {
+			entries[i] = toFetch{"a", int32(i), 0}
+		}
+		c := tn.dial()
+		c.send(fetch(entries...))
+		if n > 100_000 {
+			c.awaitClosed()
+		} else if got := len(c.mustReceive().(*kmsg.FetchResponse).Topics[0].Partitions); got != n {
+			t.Fatalf("%d answers, want %d", got, n)
+		}
+	}
 }
 
 // TestWaitersAreForgotten: a connection that waits for ever other topics holds on to none of them.
@@ -76,7 +74,7 @@ func TestWaitersAreForgotten(t *testing.T) {
 func TestManyPartitionsInSession(t *testing.T) {
 	tn := startNode(t, nodeOptions{})
 	tn.createTopic("a", 1)
-	entries := make([]toFetch, 50_000)
+	entries := make([]toFetch, 20_000)
 	for i := range entries {
 		entries[i] = toFetch{"a", int32(i), 0}
 	}
@@ -100,4 +98,49 @@ func TestManyPartitionsInSession(t *testing.T) {
 	if got := fetchedNames(c.call(inSession(fetch(), id, 4))); len(got) != 1 {
 		t.Fatalf("%d partitions answered, one is left", len(got))
 	}
+}
+
+// TestDescriptorsAreLeftForFiles: connections end before descriptors do.
+func TestDescriptorsAreLeftForFiles(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		tn := startNode(t, nodeOptions{shape: s})
+		first := tn.dial()
+		first.alive()
+		tn.loops[0].on(func(*Loop) { tn.seams.connDescriptors = 1 })
+		tn.dial().awaitClosed()
+		first.alive()
+		tn.createTopic("a", 1)
+		first.mustProduce("a", 0, batch("x"))
+		if got := connDescriptorsMax(); got < 1 {
+			t.Fatalf("%d descriptors for connections", got)
+		}
+	})
+}
+
+// TestNoDescriptorForSegment: a segment that cannot be opened for want of a descriptor is asked for again later; that is
+// no fault of the disk.
+func TestNoDescriptorForSegment(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		var f faults
+		tn := startNode(t, nodeOptions{shape: s, seams: f.under})
+		tn.createTopic("a", 1)
+		c := tn.dial()
+		c.mustProduce("a", 0, batch("x"))
+		p := tn.partition("a", 0)
+		p.loop.on(func(l *Loop) { l.closeIdleFiles(p, false) })
+		f.open.Store(true)
+		if got := fetched(c.call(fetch(toFetch{"a", 0, 0})))["a-0"]; wire.ErrorCode(got.ErrorCode) != wire.KafkaStorageError {
+			t.Fatalf("fetch without a descriptor: %s", wire.ErrorCode(got.ErrorCode))
+		}
+		if code := codeOf(produced(c.call(produce(-1, toProduce{"a", 0, batch("lost")})))); code != wire.KafkaStorageError {
+			t.Fatalf("produce without a descriptor: %s", code)
+		}
+		f.open.Store(false)
+		if at := c.mustProduce("a", 0, batch("y")); at != 1 {
+			t.Fatalf("base offset %d, want 1", at)
+		}
+		if got := c.readAll("a", 0, 0); len(got) != 2 {
+			t.Fatalf("%d records", len(got))
+		}
+	})
 }

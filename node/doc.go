@@ -28,14 +28,16 @@
 //   - N2 a batch's bytes are not reused before they are in the segment and, if they go into the journal, there.
 //   - N3 a round of syncs reports nothing before the journal's and the segments' syncs of the round are both done.
 //   - N4 after the first failed write (but for a full disk) or sync in a log directory, nothing is acknowledged from it.
-//   - N5 a descriptor is closed only when no operation refers to it (Conn.ops, segmentFile.refs).
+//   - N5 a descriptor is closed only when no operation refers to it (Conn.ops, segmentFile.refs). When a loop ends,
+//     everything that it lent is back (Loop.outstanding; held by builds with the tag invariants).
 //   - N6 what one client makes the node hold is bounded: inFlightMax requests, outBytesMax of answers and one more, one
 //     cold request of coldBytesMax, and its share of the loop's request memory, which is charged as bytes arrive.
 //
 // # Memory
 //
-// A loop's bounds: provided buffers 8 MiB, request memory (ringmill.request.memory.bytes over the loops), free slabs
-// slabKeep, cold-read scratch 2 MiB, mailbox 2 MiB, the journal's plan 68 KiB, and kept for reuse outKeepMax buffers of
-// outBufferMax (16 MiB) and pendingFreeMax answers of 4 KiB (4 MiB). The node's: cold requests of coldBytesMax a connection,
-// decodeBytesMax decoded at once, what the group coordinators may hold (groupService.newCoordinator).
+// A loop's bounds: provided buffers 8 MiB, request memory (ringmill.request.memory.bytes over the loops, and beyond it one
+// request of socket.request.max.bytes, so that large ones cannot hold each other up), free slabs slabKeep, cold-read scratch
+// 2 MiB, mailbox 2 MiB, the journal's plan 68 KiB, and kept for reuse outKeepMax buffers of outBufferMax (16 MiB) and
+// pendingFreeMax answers of 4 KiB (4 MiB). The node's: cold requests of coldBytesMax a connection, decodeBytesMax decoded at
+// once, what the group coordinators may hold (groupService.newCoordinator).
 package node

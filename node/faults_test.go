@@ -22,6 +22,8 @@ import (
 type faults struct {
 	rule atomic.Pointer[faultRule]
 	met  atomic.Int64
+	// open says that no segment can be opened, for want of a descriptor.
+	open atomic.Bool
 }
 
 // faultRule gives the fault of an operation on a file; files under an engine are found by their descriptors.
@@ -75,6 +77,9 @@ type faultFS struct {
 }
 
 func (f faultFS) OpenFile(name string, flag segment.OpenFlag, perm fs.FileMode) (segment.File, error) {
+	if f.faults.open.Load() && strings.HasSuffix(name, ".log") {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: unix.EMFILE}
+	}
 	file, err := f.FS.OpenFile(name, flag, perm)
 	if err != nil {
 		return nil, err

@@ -177,7 +177,7 @@ func TestTopicDeletedUnderLoad(t *testing.T) {
 					}
 				})
 			}
-			for range 8 {
+			for range 5 {
 				tn.createTopic("a", 2)
 				tn.dial().mustProduce("a", 0, batch("x"))
 				if code := tn.DeleteTopic("a", wire.TopicID{}); code != wire.None {

@@ -125,7 +125,13 @@ func (l *Loop) accepted(index int, e *iouring.Event) {
 	fd := int(e.Res)
 	peer := peerOf(fd)
 	host := peer.Addr().Unmap().String()
-	if l.node.stopping.Load() || !ln.limits.admit(host) {
+	switch {
+	case fd >= l.node.seams.connDescriptors:
+		l.node.log.throttled("connection refused: the rest of the descriptors is for files", "peer", host, "descriptors", l.node.seams.connDescriptors,
+			"cure", "raise the process's limit of open files (ulimit -n)")
+		_ = unix.Close(fd)
+		return
+	case l.node.stopping.Load() || !ln.limits.admit(host):
 		l.node.log.throttled("connection refused: too many", "peer", host, "properties", "max.connections, max.connections.per.ip")
 		_ = unix.Close(fd)
 		return

@@ -1,7 +1,10 @@
 package node
 
 import (
+	"math"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ringmill/ringmill/iouring"
 	"github.com/ringmill/ringmill/segment"
@@ -15,6 +18,8 @@ type seams struct {
 	// requestTimeout is how long a request's bytes may stay away, sweepInterval how often that is looked at, see sweep;
 	// drainTimeout how long requests under way may take once the node is to stop.
 	requestTimeout, sweepInterval, drainTimeout time.Duration
+	// connDescriptors is from which descriptor on connections are refused.
+	connDescriptors int
 }
 
 func defaultSeams() seams {
@@ -24,5 +29,16 @@ func defaultSeams() seams {
 			return iouring.New(kind, iouring.Config{})
 		},
 		requestTimeout: requestTimeout, sweepInterval: sweepInterval, drainTimeout: drainTimeout,
+		connDescriptors: connDescriptorsMax(),
 	}
+}
+
+// connDescriptorsMax leaves a part of the process's descriptors to files: a node that clients keep from opening its
+// segments is of no use to anybody. The kernel gives the lowest number that is free, so a connection's number tells.
+func connDescriptorsMax() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
+		return math.MaxInt32
+	}
+	return int(limit.Cur) - min(int(limit.Cur)/4, openFilesKeep)
 }
