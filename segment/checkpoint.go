@@ -16,6 +16,7 @@ const (
 	RecoveryPointCheckpoint  = "recovery-point-offset-checkpoint"
 	LogStartCheckpoint       = "log-start-offset-checkpoint"
 	HighWatermarkCheckpoint  = "replication-offset-checkpoint"
+	CleanerCheckpoint        = "cleaner-offset-checkpoint"
 	MetaPropertiesFile       = "meta.properties"
 	CleanShutdownFile        = ".kafka_cleanshutdown"
 	checkpointVersion        = 0

@@ -12,7 +12,7 @@ import (
 //	|= cleaned before =====|== may be cleaned ======|== stays as it is ===|
 type Cleanable struct {
 	FirstDirty       wire.Offset // where the last cleaning ended
-	FirstUncleanable wire.Offset // a segment's base: not above the last stable offset, and nothing younger than min.compaction.lag.ms
+	FirstUncleanable wire.Offset // a segment's base: not above what is stable and on disk, nor what min.compaction.lag.ms protects
 	CleanBytes       int64
 	CleanableBytes   int64
 	Overdue          bool // a record has been dirty for longer than max.compaction.lag.ms
@@ -54,9 +54,10 @@ func (l *Log) Cleanable(now wire.Timestamp, highWatermark wire.Offset) Cleanable
 	return c
 }
 
-// firstUncleanable is the index of the first segment that may not be cleaned.
+// firstUncleanable is the index of the first segment that may not be cleaned. What is not on disk yet may not: an old value would
+// go because of a new one that a power cut takes.
 func (l *Log) firstUncleanable(firstDirty wire.Offset, now wire.Timestamp, highWatermark wire.Offset) int {
-	bound := min(l.segmentAt(l.LastStableOffset(highWatermark)), len(l.segments)-1)
+	bound := l.segmentAt(min(l.LastStableOffset(highWatermark), l.recoveryPoint))
 	lag := max(l.config.MinCompactionLagMS, 0)
 	for i := l.segmentAt(firstDirty); i < bound && lag > 0; i++ {
 		if int64(l.segments[i].max.Timestamp) > int64(now)-lag {

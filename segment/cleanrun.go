@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/ringmill/ringmill/wire"
 )
@@ -55,7 +56,7 @@ func (p CleanPlan) Start(fsys FS, opt CleanOptions) (*CleanJob, error) {
 	j.filter = cleanFilter{
 		plan: &j.plan, newest: newOffsetMap(opt.DedupeBytes, opt.LoadFactor), txns: newCleanTxns(aborted), dec: new(wire.Decompressor),
 	}
-	if err := j.buildMap(newCleanTxns(aborted)); err != nil {
+	if err := j.buildMap(aborted); err != nil {
 		return nil, err
 	}
 	j.filter.result.Keys = j.filter.newest.used
@@ -69,11 +70,16 @@ func (j *CleanJob) Through() wire.Offset { return max(j.filter.newest.latest+1, 
 // Result counts what was done so far.
 func (j *CleanJob) Result() CleanResult { return j.filter.result }
 
-func (j *CleanJob) buildMap(txns *cleanTxns) error {
+func (j *CleanJob) buildMap(aborted []AbortedTxn) error {
+	var txns *cleanTxns
 	for i := range j.plan.segments {
 		s := &j.plan.segments[i]
 		if s.next <= j.plan.FirstDirty {
 			continue
+		}
+		if txns == nil { // the pass begins here: markers before it are not seen
+			aborted = slices.DeleteFunc(slices.Clone(aborted), func(e AbortedTxn) bool { return e.LastOffset < s.base })
+			txns = newCleanTxns(aborted)
 		}
 		full, err := j.mapSegment(s, txns)
 		if err != nil || full {
@@ -167,7 +173,7 @@ func (g *CleanedGroup) Discard(fsys FS) error {
 	return nil
 }
 
-// cleanedSuffixes are the files of a cleaned segment.
+// cleanedSuffixes are the files of a cleaned segment, the .log first.
 var cleanedSuffixes = [...]string{logSuffix, indexSuffix, timeIndexSuffix, txnIndexSuffix}
 
 func (j *CleanJob) clean(sources []cleanSource) (g CleanedGroup, err error) {

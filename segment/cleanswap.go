@@ -40,12 +40,12 @@ func (l *Log) PlanSwap(g CleanedGroup) (p SwapPlan, ok bool) {
 //
 //	.cleaned → .swap    from here on recovery finishes the swap (leftovers.go)
 //	the others go       so that no two files have the same offsets
-//	.swap → its name
+//	.swap → its name    the .log first: while it is a .swap, recovery takes what else has its offset for old
 //
 // each of them durable before the next. After an error the directory is between two states; only recovery may go on.
 func (p *SwapPlan) Run(fsys FS) error {
 	g := &p.group
-	if err := g.rename(fsys, cleanedSuffix, swapSuffix); err != nil {
+	if err := g.rename(fsys, cleanedSuffixes[:], cleanedSuffix, swapSuffix); err != nil {
 		return err
 	}
 	for _, base := range p.bases[1:] {
@@ -61,12 +61,15 @@ func (p *SwapPlan) Run(fsys FS) error {
 			return fmt.Errorf("segment: sync directory %s: %w", g.dir, err)
 		}
 	}
-	return g.rename(fsys, swapSuffix, "")
+	if err := g.rename(fsys, cleanedSuffixes[:1], swapSuffix, ""); err != nil {
+		return err
+	}
+	return g.rename(fsys, cleanedSuffixes[1:], swapSuffix, "")
 }
 
-// rename gives the group's files another suffix, durably.
-func (g *CleanedGroup) rename(fsys FS, from, to string) error {
-	for _, suffix := range cleanedSuffixes {
+// rename gives files of the group another suffix, durably.
+func (g *CleanedGroup) rename(fsys FS, suffixes []string, from, to string) error {
+	for _, suffix := range suffixes {
 		if suffix == txnIndexSuffix && !g.indexed {
 			continue
 		}

@@ -17,6 +17,11 @@
 //	                 loaded first (LoadIndex → IndexLoaded), and headers read (Locate)
 //	PlanFlush ────── Run (cold) → Flushed: on disk; the recovery point rises
 //	PlanRetention ── DropSegments, DeleteSegments (cold): gone
+//	PlanClean ────── Start, Next (cold): a .cleaned segment → PlanSwap → Run (cold) → Cleaned; after the last one CleanDone:
+//	                 every key below the job's Through comes once
+//
+// A transaction's marker is such a batch too (wire.AppendTxnMarker). From its first record to the moment when the high watermark
+// has passed the marker it holds LastStableOffset back; if it was aborted, PlanAborted tells readers to skip it.
 //
 // # Offsets of a log
 //
@@ -37,6 +42,8 @@
 //   - contiguous: a sealed segment's NextOffset is the next one's BaseOffset; the active one's is the log end offset.
 //   - dense-in-memory: every index entry that its file lacks is in memory; every batch appended since the log was opened that
 //     is not yet visible is in the ring of recent batches.
+//   - snapshot-after-index: what a producer snapshot has below it, the .txnindex files have too, and durably.
+//   - one-cleaner: between PlanSwap and Cleaned nothing else takes segments out of the log, and no file of theirs is opened by name.
 //   - undo-exact: Append and then Undo leave the bookkeeping as it was, but for memory.
 //   - recovery-prefix: below the recovery point batches and sealed indexes are on disk, and the active segment's index files,
 //     cut at the recovery point, are right or missing.
@@ -55,6 +62,11 @@
 //
 //   - Index files have the size of their entries; nothing is preallocated, and nothing mapped.
 //   - Damage below the recovery point is kept and reported where Kafka would cut.
+//   - Compaction keeps the last batch of each segment that it writes, if need be without records, so that no gap is at a segment's
+//     end; it leaves alone a segment of which nothing goes; and it cleans no further than the recovery point.
+//   - A batch that compaction has emptied keeps its greatest timestamp, but not in the time index.
+//   - A batch whose records cannot be decoded stays as it is; Kafka stops to clean the partition.
+//   - The aborted transactions of a fetch come in the order of their first offsets; Kafka's order is that of the markers.
 //   - Where a log ends below its recovery point, its next offset is the recovery point; Kafka gives the offsets out again.
 //   - The jitter of segment.jitter.ms is drawn from the segment's name, so a restart does not draw it anew.
 //   - A segment without any timestamp is as old as its first append since the log was opened; Kafka takes the file's time.

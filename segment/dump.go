@@ -63,7 +63,7 @@ func (d *dumper) kind() (func() error, error) {
 	switch name {
 	case LeaderEpochCheckpoint:
 		return d.dumpEpochs, nil
-	case RecoveryPointCheckpoint, LogStartCheckpoint, HighWatermarkCheckpoint:
+	case RecoveryPointCheckpoint, LogStartCheckpoint, HighWatermarkCheckpoint, CleanerCheckpoint:
 		return d.dumpOffsets, nil
 	case partitionMetadataName:
 		return d.dumpMetadata, nil

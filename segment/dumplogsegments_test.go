@@ -19,6 +19,15 @@ import (
 // jars are found in $KAFKA_LIBS or where the conformance suite keeps them.
 func dumpLogSegments(t *testing.T, files []string, args ...string) string {
 	t.Helper()
+	out, complaints := runDumpLogSegments(t, files, args...)
+	if len(complaints) > 0 {
+		t.Fatalf("DumpLogSegments: %s", strings.Join(complaints, "\n"))
+	}
+	return out
+}
+
+func runDumpLogSegments(t *testing.T, files []string, args ...string) (out string, complaints []string) {
+	t.Helper()
 	libs := os.Getenv("KAFKA_LIBS")
 	if libs == "" {
 		cache, err := os.UserCacheDir()
@@ -37,13 +46,13 @@ func dumpLogSegments(t *testing.T, files []string, args ...string) string {
 	cmd := exec.Command(java, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = cmd.Run()
-	complaints := slices.DeleteFunc(strings.Split(strings.TrimSpace(stderr.String()), "\n"), func(line string) bool {
+	complaints = slices.DeleteFunc(strings.Split(strings.TrimSpace(stderr.String()), "\n"), func(line string) bool {
 		return line == "" || strings.HasPrefix(line, "SLF4J") || strings.Contains(line, "StatusLogger")
 	})
-	if err != nil || len(complaints) > 0 {
+	if err != nil {
 		t.Fatalf("DumpLogSegments: %v\n%s", err, strings.Join(complaints, "\n"))
 	}
-	return stdout.String()
+	return stdout.String(), complaints
 }
 
 // kindsLog writes batches of every kind that a log may hold, over several segments.
@@ -88,7 +97,7 @@ func marker(pid wire.ProducerID, commit bool, ts wire.Timestamp) wire.RecordBatc
 // checkDump has Kafka's tool read every file of the log.
 func checkDump(t *testing.T, h *harness) {
 	t.Helper()
-	var logs, indexes, snapshots []string
+	var logs, indexes, others []string
 	files, err := os.ReadDir(h.dir)
 	must(t, err)
 	for _, f := range files {
@@ -98,11 +107,11 @@ func checkDump(t *testing.T, h *harness) {
 			logs = append(logs, name)
 		case ".index", ".timeindex":
 			indexes = append(indexes, name)
-		case ".snapshot":
-			snapshots = append(snapshots, name)
+		case ".snapshot", ".txnindex":
+			others = append(others, name)
 		}
 	}
-	out := dumpLogSegments(t, slices.Concat(logs, indexes, snapshots), "--deep-iteration", "--print-data-log")
+	out := dumpLogSegments(t, slices.Concat(logs, indexes, others), "--deep-iteration", "--print-data-log")
 	if bad := strings.Count(out, "isvalid: false"); bad > 0 || strings.Contains(out, "invalid bytes") {
 		t.Errorf("%d batches are not valid\n%s", bad, out)
 	}
@@ -113,8 +122,11 @@ func checkDump(t *testing.T, h *harness) {
 	if got := strings.Count(checked, "passed sanity check.") + strings.Count(checked, " is empty."); got != len(indexes) {
 		t.Errorf("%d of %d indexes pass\n%s", got, len(indexes), checked)
 	}
-	if len(snapshots) > 0 && strings.Count(out, "producerId: 4 producerEpoch: 0 coordinatorEpoch: 7") == 0 {
+	if strings.Count(out, "producerId: 4 producerEpoch: 0 coordinatorEpoch: 7") == 0 {
 		t.Errorf("no producer in the snapshots\n%s", out)
+	}
+	if got, want := strings.Count(out, "lastStableOffset: "), strings.Count(out, "endTxnMarker: ABORT"); got != want || want == 0 {
+		t.Errorf("%d aborted transactions in the indexes, %d markers", got, want)
 	}
 }
 
@@ -145,5 +157,58 @@ func TestDumpLogSegments(t *testing.T) {
 			}
 			checkDump(t, h)
 		})
+	}
+}
+
+// TestDumpLogSegmentsCleaned: after compaction Kafka's tool finds the records that the log serves, and indexes that fit them.
+func TestDumpLogSegmentsCleaned(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts Java processes")
+	}
+	y := newHistory(5)
+	cfg := y.config()
+	cfg.SegmentBytes, cfg.IndexIntervalBytes = 5000, 300
+	h, err := createHarness(osfs.FS{}, filepath.Join(t.TempDir(), "cleaned-0"), cfg)
+	must(t, err)
+	for range 4 {
+		for range 60 {
+			must(t, y.append(h))
+		}
+		y.now += 10_000
+		must(t, y.clean(h, cleanOptions))
+		y.check(t, h)
+	}
+	must(t, h.flush())
+	var files, indexes []string
+	entries, err := os.ReadDir(h.dir)
+	must(t, err)
+	for _, f := range entries {
+		if ext := filepath.Ext(f.Name()); ext == ".log" || ext == ".txnindex" || ext == ".snapshot" {
+			files = append(files, filepath.Join(h.dir, f.Name()))
+		} else if ext == ".index" || ext == ".timeindex" {
+			indexes = append(indexes, filepath.Join(h.dir, f.Name()))
+		}
+	}
+	out, complaints := runDumpLogSegments(t, files, "--deep-iteration", "--print-data-log")
+	for _, line := range complaints { // of every compacted log the tool says where offsets are missing
+		if !strings.HasPrefix(line, "Non-consecutive offsets in ") && !strings.Contains(line, " is followed by ") {
+			t.Error(line)
+		}
+	}
+	records := 0
+	for _, s := range h.log.Segments() {
+		for _, b := range allBatches(t, h.fs, s.LogName()) {
+			records += int(b.RecordCount())
+		}
+	}
+	if got := strings.Count(out, "\n| offset: "); got != records || strings.Contains(out, "isvalid: false") || strings.Contains(out, "invalid bytes") {
+		t.Errorf("%d records, the log has %d\n%s", got, records, out)
+	}
+	checked := dumpLogSegments(t, indexes, "--index-sanity-check")
+	if got := strings.Count(checked, "passed sanity check.") + strings.Count(checked, " is empty."); got != len(indexes) {
+		t.Errorf("%d of %d indexes pass\n%s", got, len(indexes), checked)
+	}
+	if out := dumpLogSegments(t, indexes); strings.Contains(out, "Mismatches") || strings.Contains(out, "not found") {
+		t.Error(out)
 	}
 }

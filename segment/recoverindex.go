@@ -65,6 +65,9 @@ func (o *opener) hasTimes(s *Segment, f io.ReaderAt, ts wire.Timestamp) bool {
 	w := &o.walker
 	w.start(s.dir, s.baseOffset, f, s.size)
 	b, fault, err := w.read(0, false)
+	if err == nil && fault == "" && b.RecordCount() == 0 && wire.Position(b.Length()) == s.size {
+		return false // all that compaction has left is a batch without records
+	}
 	return err != nil || fault != "" || b.MaxTimestamp() > ts
 }
 

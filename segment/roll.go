@@ -71,6 +71,7 @@ type RollPlan struct {
 	time     indexWrite
 	txn      txnIndexWrite
 	snapshot []byte // nil if there is one at this offset
+	compact  bool   // recovery cannot tell offsets that compaction took from a tail that was lost: so the sealed .log is synced
 }
 
 // Sealed is the segment that the roll seals.
@@ -93,7 +94,7 @@ func (l *Log) PlanRollAt(base wire.Offset) RollPlan {
 	l.rolling = true
 	p := RollPlan{
 		sealed: s, size: s.size, next: newSegment(l.dir, base),
-		index: s.planIndex(), time: s.planTimeIndex(true), txn: s.planTxnIndex(),
+		index: s.planIndex(), time: s.planTimeIndex(true), txn: s.planTxnIndex(), compact: l.config.Compact,
 	}
 	if l.snapshot != base {
 		p.snapshot = AppendProducerSnapshot(nil, l.producers.entries())
@@ -102,9 +103,10 @@ func (l *Log) PlanRollAt(base wire.Offset) RollPlan {
 }
 
 // Run writes the plan's files and gives the new .log, opened to write; the caller closes it. The sealed segment's indexes are
-// always durable then, its .log, the snapshot and the new names if sync is set; otherwise PlanFlush or the caller sees to those.
+// always durable then, its .log, the snapshot and the new names if sync is set or the log is compacted; otherwise PlanFlush or the caller sees to those.
 // After an error the plan may be run again, or given up with RollAbandoned.
 func (p *RollPlan) Run(fsys FS, sync bool) (File, error) {
+	sync = sync || p.compact
 	if err := sealLog(fsys, p.sealed.LogName(), p.size, sync); err != nil {
 		return nil, err
 	}

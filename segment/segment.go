@@ -70,7 +70,7 @@ func (s *Segment) place(b wire.RecordBatch, length wire.Position, interval int) 
 	if s.size == 0 {
 		s.firstTimestamp = ts
 	}
-	if ts > s.max.Timestamp {
+	if ts > s.max.Timestamp && b.RecordCount() > 0 { // of a batch that compaction has emptied no record has the time
 		s.max = TimeEntry{Timestamp: ts, Offset: last}
 	}
 	if s.sinceIndexEntry() > wire.Position(interval) {
