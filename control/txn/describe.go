@@ -105,7 +105,7 @@ func (f *listFilter) passes(t *transaction, now wire.Timestamp) bool {
 	switch {
 	case f.byState && !slices.Contains(f.states, t.state),
 		len(f.producers) > 0 && !slices.Contains(f.producers, int64(t.producerID)),
-		f.durationMS >= 0 && (t.start == wire.NoTimestamp || int64(now-t.start) <= f.durationMS),
+		f.durationMS >= 0 && int64(now-t.start) <= f.durationMS, // one that was never begun is old, as in Kafka
 		f.pattern != nil && !f.pattern.MatchString(t.id):
 		return false
 	}

@@ -6,7 +6,8 @@ import (
 )
 
 // The versions of keys and values that Apache Kafka 4.1.1 writes with transaction.version 2. Value 0 lacks the tagged
-// fields: the previous and the next producer id and the client's transaction version.
+// fields: the client's transaction version, and the producer ids before and after one whose epochs are used up. Kafka 4.1.1 leaves
+// those two out, and may hand out a third id after a restart.
 const (
 	keyVersion   = 0
 	valueVersion = 1
@@ -27,7 +28,10 @@ func (m *metadata) record(id string) wire.Record {
 	v.ProducerID, v.ProducerEpoch, v.TimeoutMillis = int64(m.producerID), int16(m.epoch), m.timeoutMS
 	v.State = kmsg.TransactionState(m.state)
 	v.LastUpdateTimestamp, v.StartTimestamp = int64(m.lastUpdate), int64(m.start)
-	v.PreviousProducerID, v.NextProducerID = int64(m.previousProducerID), int64(m.nextProducerID)
+	v.NextProducerID = int64(m.nextProducerID)
+	if m.previousProducerID != m.producerID {
+		v.PreviousProducerID = int64(m.previousProducerID)
+	}
 	v.ClientTransactionVersion = int16(m.version)
 	if m.state != Empty { // Kafka writes null for a transaction that was not begun
 		v.Topics = recordTopics(m.partitions)
