@@ -155,6 +155,7 @@ func segmentConfig(c *config.Config, t *config.TopicConfig) segment.Config {
 		RetentionMS: t.RetentionMS, RetentionBytes: t.RetentionBytes, MaxMessageBytes: t.MaxMessageBytes,
 		MessageTimestampType: timestamps, TimestampBeforeMaxMS: t.MessageTimestampBeforeMaxMS,
 		TimestampAfterMaxMS: t.MessageTimestampAfterMaxMS, ProducerExpirationMS: c.ProducerIDExpirationMS,
+		DeleteRetentionMS: t.DeleteRetentionMS, MinCompactionLagMS: t.MinCompactionLagMS, MaxCompactionLagMS: t.MaxCompactionLagMS,
 		Compact: t.Compact(), Delete: t.Delete(), FlushMessages: t.FlushMessages, FlushMS: t.FlushMS,
 	}
 }
