@@ -28,7 +28,7 @@ func (n *Node) scanDirs() ([]foundPartition, error) {
 		}
 		for _, e := range entries {
 			tp, ok := segment.ParsePartitionDir(e.Name)
-			if !ok || !e.IsDir || tp.Topic == clusterMetadataTopic {
+			if !ok || !e.IsDir || tp.Topic == image.ClusterMetadataTopic {
 				continue
 			}
 			path := filepath.Join(d.path, e.Name)
@@ -41,9 +41,6 @@ func (n *Node) scanDirs() ([]foundPartition, error) {
 	}
 	return found, nil
 }
-
-// clusterMetadataTopic is Apache Kafka's own quorum log, which a combined node keeps in its log directory.
-const clusterMetadataTopic = "__cluster_metadata"
 
 // importTopics takes up the topics of a log directory that Apache Kafka wrote: once, when the node's own metadata is
 // new. Later a directory that no topic has is a leftover, not a topic.

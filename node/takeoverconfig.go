@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
 )
@@ -35,7 +36,7 @@ func (n *Node) takeoverConfigs() (topicConfigs, error) {
 	configs := make(topicConfigs)
 	ids := make(map[wire.TopicID]string)
 	for _, d := range n.dirs {
-		dir := filepath.Join(d.path, clusterMetadataTopic+"-0")
+		dir := filepath.Join(d.path, image.ClusterMetadataTopic+"-0")
 		names, err := kraftFiles(d.fs, dir)
 		if err != nil {
 			return nil, startError(dir, err)

@@ -77,15 +77,15 @@ func (n *Node) createPartitions(t *topic, first int) error {
 		if d.offline.Load() {
 			return errDirOffline
 		}
-		if err := n.forgetCheckpoints(d, wire.TopicPartition{Topic: t.name, Partition: wire.PartitionIndex(i)}); err != nil {
+		tp := wire.TopicPartition{Topic: t.name, Partition: wire.PartitionIndex(i)}
+		if err := n.forgetCheckpoints(d, tp); err != nil {
 			return err
 		}
-		path := filepath.Join(d.path, fmt.Sprintf("%s-%d", t.name, i))
-		log, err := createLog(d, path, segmentConfig(n.config(), &t.config), t.id)
+		log, err := createLog(d, filepath.Join(d.path, segment.PartitionDir(tp)), segmentConfig(n.config(), &t.config), t.id)
 		if err != nil {
 			return err
 		}
-		t.parts[i] = n.newPartition(t, wire.PartitionIndex(i), d, log)
+		t.parts[i] = n.newPartition(t, tp.Partition, d, log)
 	}
 	return nil
 }

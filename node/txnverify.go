@@ -124,7 +124,7 @@ func (p *partition) refuseUnverified(item *produceItem, code wire.ErrorCode) {
 			code = wire.NotEnoughReplicas
 		}
 	}
-	p.loop.finishItem(item, replicate.Completion{Code: code, BaseOffset: wire.NoOffset, LogAppendTime: wire.NoTimestamp})
+	p.loop.finishItem(item, replicate.Refused(item, code))
 }
 
 // stopVerifying answers what waits for a verification with code.
@@ -133,7 +133,7 @@ func (p *partition) stopVerifying(code wire.ErrorCode) {
 	p.verifying = nil
 	for _, v := range verifying {
 		for _, item := range v.items {
-			p.loop.finishItem(item, replicate.Completion{Code: code, BaseOffset: wire.NoOffset, LogAppendTime: wire.NoTimestamp})
+			p.loop.finishItem(item, replicate.Refused(item, code))
 		}
 	}
 }

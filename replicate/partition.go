@@ -35,6 +35,11 @@ type Completion struct {
 	LogAppendTime wire.Timestamp
 }
 
+// Refused is the completion of a Produce that got no offset.
+func Refused(ref any, code wire.ErrorCode) Completion {
+	return Completion{Ref: ref, Code: code, BaseOffset: wire.NoOffset, LogAppendTime: wire.NoTimestamp}
+}
+
 // FetchWaiter is a fetch that waits for the high watermark to move.
 type FetchWaiter struct {
 	// Ref is the waiting fetch; a partition holds at most one waiter a Ref.
@@ -125,7 +130,7 @@ func (p *Partition) Produce(b wire.RecordBatch, acks int16, ref any, now wire.Ti
 		v.Code = p.log.CheckTimestamp(b, now)
 	}
 	if v.Code != wire.None {
-		eff.Completed = append(eff.Completed, Completion{Ref: ref, Code: v.Code, BaseOffset: wire.NoOffset, LogAppendTime: wire.NoTimestamp})
+		eff.Completed = append(eff.Completed, Refused(ref, v.Code))
 		return segment.AppendPlan{}, Answered
 	}
 	if v.Duplicate {
@@ -209,7 +214,7 @@ func (p *Partition) Stop(code wire.ErrorCode, eff *Effects) {
 func (p *Partition) fail(first wire.Offset, code wire.ErrorCode, eff *Effects) {
 	for _, queue := range []*delayedProduces{&p.unwritten, &p.unsafe} {
 		for _, d := range queue.takeFrom(first) {
-			eff.Completed = append(eff.Completed, Completion{Ref: d.done.Ref, Code: code, BaseOffset: wire.NoOffset, LogAppendTime: wire.NoTimestamp})
+			eff.Completed = append(eff.Completed, Refused(d.done.Ref, code))
 		}
 	}
 }

@@ -20,6 +20,8 @@ const (
 	ConsumerOffsetsTopic  = "__consumer_offsets"
 	TransactionStateTopic = "__transaction_state"
 	ShareGroupStateTopic  = "__share_group_state"
+	// ClusterMetadataTopic is the quorum log of Apache Kafka's own nodes; here nobody may have a topic of that name.
+	ClusterMetadataTopic = "__cluster_metadata"
 )
 
 // IsInternal reports whether name is one of the topics that Kafka keeps its own state in

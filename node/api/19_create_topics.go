@@ -15,9 +15,6 @@ var createTopicsRow = row{wire.KeyCreateTopics, 2, 7, on(createTopics)}
 // partitionsPerRequestMax bounds what one CreateTopics or CreatePartitions makes, as Apache Kafka 4.1.1 does.
 const partitionsPerRequestMax = 10_000
 
-// clusterMetadataTopic is where Apache Kafka keeps its metadata; nobody may have a topic of that name.
-const clusterMetadataTopic = "__cluster_metadata"
-
 func createTopics(b Broker, _ *Request, req *kmsg.CreateTopicsRequest) *kmsg.CreateTopicsResponse {
 	resp := kmsg.NewPtrCreateTopicsResponse()
 	c := &topicCreation{broker: b, req: req, tooMany: partitionsAsked(b, req) > partitionsPerRequestMax}
@@ -125,7 +122,7 @@ func (c *topicCreation) check(t *kmsg.CreateTopicsRequestTopic) (configs map[str
 func (c *topicCreation) checkName(name string) refusal {
 	m := c.broker.Image()
 	// Kafka lets clients make the topics that it would make itself, in whatever form.
-	if name == clusterMetadataTopic || image.IsInternal(name) && m.ByName(name) == nil {
+	if name == image.ClusterMetadataTopic || image.IsInternal(name) && m.ByName(name) == nil {
 		return refuse(wire.InvalidRequest, "Creation of internal topic %s is prohibited.", name)
 	}
 	if c.tooMany {
