@@ -13,7 +13,7 @@ FUZZTIME ?= 20s
 KILLS ?= 200
 CUTS ?= 30
 
-.PHONY: help build run test unit test-race test-invariants test-engines test-clients cluster-free fuzz soak compat bench lint generate
+.PHONY: bench-compare help build run test unit test-race test-invariants test-engines test-clients cluster-free fuzz soak compat bench lint generate
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
@@ -65,6 +65,9 @@ soak: build ## KILLS (200) kill -9 and CUTS (30) power cuts under load
 
 compat: ## public test suites on Apache Kafka and on ringmill, side by side; SUITES="kcat java-tools" picks
 	tests/compat/run.sh $(SUITES)
+
+bench-compare: build ## ringmill and Apache Kafka side by side: medians and ratios
+	$(GO) run ./tools/compare -ringmill $(BIN)/ringmill -dir $(BIN)
 
 bench: ## the rooms' micro benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem $(ROOMS)
