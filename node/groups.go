@@ -249,7 +249,7 @@ func (g *groupService) append(s *groupShard, a group.Append) {
 	b := internalBatch{records: a.Records}
 	if t := a.Txn; t != nil {
 		b.producer = &verificationKey{t.ProducerID, t.ProducerEpoch}
-		b.claim = claim{transactionalID: []byte(t.TransactionalID), implicit: t.Implicit, genericErrors: t.Implicit}
+		b.claim = claim{transactionalID: []byte(t.TransactionalID), implicit: t.Implicit, genericErrors: t.Version >= txnOffsetsGenericErrorsFrom}
 	}
 	g.node.appendInternal(image.ConsumerOffsetsTopic, s.index, b, func(code wire.ErrorCode) {
 		g.inbox.put(func() {

@@ -125,6 +125,7 @@ func (tn *testNode) kill() {
 	tn.stopping.Store(true)
 	close(tn.quit)
 	<-tn.groups.stopped
+	<-tn.txns.stopped
 	tn.stopLoops()
 	tn.closeFiles()
 	tn.ended()

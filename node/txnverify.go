@@ -33,10 +33,12 @@ type claim struct {
 	genericErrors bool
 }
 
-// The versions of Produce from which on a client knows TRANSACTION_ABORTABLE, and adds no partitions (KIP-890).
+// The versions of Produce, and of TxnOffsetCommit, from which on a client knows TRANSACTION_ABORTABLE, and adds no partitions
+// (KIP-890).
 const (
-	produceGenericErrorsFrom = 11
-	produceImplicitFrom      = 12
+	produceGenericErrorsFrom    = 11
+	produceImplicitFrom         = 12
+	txnOffsetsGenericErrorsFrom = 4
 )
 
 func claimOf(transactionalID []byte, v wire.APIVersion) claim {

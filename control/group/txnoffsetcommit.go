@@ -78,7 +78,7 @@ func (c *Coordinator) writeTxnCommit(h Handle, g *group, req *kmsg.TxnOffsetComm
 	a.id = c.append(records, a)
 	c.fx.Appends[len(c.fx.Appends)-1].Txn = &Txn{
 		TransactionalID: req.TransactionalID, ProducerID: a.producer, ProducerEpoch: wire.ProducerEpoch(req.ProducerEpoch),
-		Implicit: req.Version >= txnImplicitFrom,
+		Version: req.Version, Implicit: req.Version >= txnImplicitFrom,
 	}
 	for i := range a.writes {
 		c.txnPlace(a.producer, g, offsetPlace(a.writes[i].topic, a.writes[i].partition)).writes++

@@ -11,6 +11,8 @@ type Txn struct {
 	TransactionalID string
 	ProducerID      wire.ProducerID
 	ProducerEpoch   wire.ProducerEpoch
+	// Version is that of the TxnOffsetCommit: it says which errors the client knows.
+	Version int16
 	// Implicit says that writing the records adds the partition to the transaction (transaction.version 2); otherwise the
 	// producer has done so with AddOffsetsToTxn.
 	Implicit bool

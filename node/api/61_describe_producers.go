@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -21,9 +22,24 @@ func describeProducers(b Broker, _ *Request, req *kmsg.DescribeProducersRequest)
 	return resp
 }
 
+// describableTopic refuses names that no topic has or may have, in Kafka's words.
+func describableTopic(b Broker, topic string) refusal {
+	if err := image.CheckTopicName(topic); err != nil {
+		return refusal{wire.InvalidTopicException, err.Error()}
+	}
+	if b.Image().ByName(topic) == nil {
+		return refuse(wire.UnknownTopicOrPartition, "This server does not host this topic-partition.")
+	}
+	return refusal{}
+}
+
 func describePartitionProducers(b Broker, topic string, index int32) kmsg.DescribeProducersResponseTopicPartition {
 	out := kmsg.NewDescribeProducersResponseTopicPartition()
 	out.Partition = index
+	if problem := describableTopic(b, topic); problem.code != wire.None {
+		out.ErrorCode, out.ErrorMessage = int16(problem.code), problem.text()
+		return out
+	}
 	p, code := b.Partition(topic, wire.PartitionIndex(index))
 	if out.ErrorCode = int16(code); code != wire.None {
 		return out
