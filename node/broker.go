@@ -231,7 +231,8 @@ func (v partitionView) MaxTimestamp() (wire.Offset, wire.Timestamp, wire.LeaderE
 
 func (v partitionView) lookup(plan func(*segment.Log, wire.Offset) segment.TimePlan) (wire.Offset, wire.Timestamp, wire.LeaderEpoch, bool, error) {
 	var p segment.TimePlan
-	v.p.loop.on(func(*Loop) { p = plan(v.p.log(), v.p.replica.HighWatermark()) })
+	release := v.p.holdNames(func() { p = plan(v.p.log(), v.p.replica.HighWatermark()) })
+	defer release()
 	fs := v.p.dir.fs
 	return p.Run(func(name string) (segment.File, error) { return fs.OpenFile(name, segment.ReadOnly, 0) })
 }

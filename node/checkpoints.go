@@ -11,11 +11,11 @@ import (
 // offsetCheckpoints are the contents of a directory's checkpoint files, by name.
 type offsetCheckpoints map[string]map[wire.TopicPartition]wire.Offset
 
-// offsetsOf collects the recovery points, high watermarks and log start offsets of a directory's partitions. A log
-// start offset is written only where the first segment's name does not say it, as Kafka does.
+// offsetsOf collects the recovery points, high watermarks, log start offsets and ends of cleanings of a directory's
+// partitions. A log start offset is written only where the first segment's name does not say it, as Kafka does.
 func (n *Node) offsetsOf(d *logDir) offsetCheckpoints {
 	recovery := make(map[wire.TopicPartition]wire.Offset)
-	watermarks, starts := maps.Clone(recovery), maps.Clone(recovery)
+	watermarks, starts, cleaned := maps.Clone(recovery), maps.Clone(recovery), maps.Clone(recovery)
 	n.eachPartition(func(_ *Loop, p *partition) {
 		if p.dir != d {
 			return
@@ -26,9 +26,13 @@ func (n *Node) offsetsOf(d *logDir) offsetCheckpoints {
 		if start := p.log().LogStartOffset(); start > p.log().Segments()[0].BaseOffset() {
 			starts[tp] = start
 		}
+		if off := p.log().CleanerOffset(); off > 0 {
+			cleaned[tp] = off
+		}
 	})
 	return offsetCheckpoints{
 		segment.RecoveryPointCheckpoint: recovery, segment.HighWatermarkCheckpoint: watermarks, segment.LogStartCheckpoint: starts,
+		segment.CleanerCheckpoint: cleaned,
 	}
 }
 
@@ -73,6 +77,8 @@ func (n *Node) writeDirCheckpoints(d *logDir, names ...string) error {
 			d.recovery = offsets[name]
 		case segment.LogStartCheckpoint:
 			d.starts = offsets[name]
+		case segment.CleanerCheckpoint:
+			d.cleaned = offsets[name]
 		}
 	}
 	return nil
@@ -84,9 +90,10 @@ func (n *Node) forgetCheckpoints(d *logDir, tp wire.TopicPartition) error {
 	d.checkpointMu.Lock()
 	_, recovery := d.recovery[tp]
 	_, start := d.starts[tp]
+	_, cleaned := d.cleaned[tp]
 	d.checkpointMu.Unlock()
-	if !recovery && !start {
+	if !recovery && !start && !cleaned {
 		return nil
 	}
-	return n.writeDirCheckpoints(d, segment.RecoveryPointCheckpoint, segment.LogStartCheckpoint)
+	return n.writeDirCheckpoints(d, segment.RecoveryPointCheckpoint, segment.LogStartCheckpoint, segment.CleanerCheckpoint)
 }

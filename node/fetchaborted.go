@@ -19,10 +19,18 @@ func (l *Loop) findAborted(s *fetchShare, p *fetchPart, plan segment.FetchPlan) 
 		p.tellAborted(list)
 		return true
 	}
-	fs := p.part.dir.fs
+	fs, part := p.part.dir.fs, p.part
+	if len(part.swapping) > 0 { // planned again when that is done
+		p.file.release()
+		p.file, p.length = nil, 0
+		part.parked = append(part.parked, s)
+		return false
+	}
+	part.named++
 	l.background(func() Message {
 		list, err := aborted.Run(fs)
 		return messageFunc(func(l *Loop) {
+			part.named--
 			if err != nil {
 				l.node.log.throttled("aborted transactions cannot be read", "partition", p.part.name(), "error", err)
 				p.file.release()

@@ -182,10 +182,16 @@ func (l *Loop) locateCold(s *fetchShare, plan segment.FetchPlan, file *segmentFi
 
 // loadIndex reads a sealed segment's index in the background, then goes on with the share.
 func (l *Loop) loadIndex(s *fetchShare, part *partition, plan segment.FetchPlan) {
+	if len(part.swapping) > 0 {
+		part.parked = append(part.parked, s)
+		return
+	}
 	fs := part.dir.fs
+	part.named++
 	l.background(func() Message {
 		index, err := plan.LoadIndex(fs)
 		return messageFunc(func(l *Loop) {
+			part.named--
 			switch {
 			case part.stopped != wire.None || !part.has(plan.Segment): // deleted meanwhile: planned again
 			case err != nil:

@@ -20,7 +20,7 @@ func (p *partition) planFlush() segment.FlushPlan {
 
 // startFlush puts a partition's log and indexes on disk in the background, and raises its recovery point.
 func (l *Loop) startFlush(p *partition) {
-	if p.flushing || p.rolling || p.stopped != wire.None {
+	if p.flushing || len(p.swapping) > 0 || p.rolling || p.stopped != wire.None {
 		return
 	}
 	p.flushing = true
@@ -74,6 +74,7 @@ func (n *Node) every(interval time.Duration, f func()) {
 
 // startHousekeeping begins the periodic work, each kind at the interval of Kafka's property.
 func (n *Node) startHousekeeping() {
+	go n.removeDeleted()
 	c := n.config()
 	ms := func(v int64) time.Duration { return time.Duration(v) * time.Millisecond }
 	n.every(ms(c.RetentionCheckIntervalMS), n.retain)

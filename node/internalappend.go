@@ -55,11 +55,12 @@ func (n *Node) readRecords(p *partition, f func(wire.RecordBatch, wire.Record)) 
 		size int64
 	}
 	var spans []span
-	p.loop.on(func(*Loop) {
+	release := p.holdNames(func() {
 		for _, s := range p.log().Segments() {
 			spans = append(spans, span{s.LogName(), int64(s.Size())})
 		}
 	})
+	defer release()
 	dec := wire.AcquireDecompressor()
 	defer dec.Release()
 	for _, s := range spans {

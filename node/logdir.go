@@ -25,12 +25,12 @@ type logDir struct {
 	// the loop itself; kind is its name.
 	inlineAppends bool
 	kind          string
-	// clean says that the last stop was clean. recovery and starts are what the checkpoint files say; whoever writes
-	// those holds checkpointMu.
-	clean            bool
-	checkpointMu     sync.Mutex
-	recovery, starts map[wire.TopicPartition]wire.Offset
-	offline          atomic.Bool
+	// clean says that the last stop was clean. recovery, starts and cleaned are what the checkpoint files say; whoever
+	// writes those holds checkpointMu.
+	clean                     bool
+	checkpointMu              sync.Mutex
+	recovery, starts, cleaned map[wire.TopicPartition]wire.Offset
+	offline                   atomic.Bool
 	// partitions counts what lies here, so that new ones go where the fewest are.
 	partitions atomic.Int64
 }
@@ -52,6 +52,9 @@ func openLogDir(path string, fsys segment.FS, appendPath string) (*logDir, error
 		return nil, err
 	}
 	if d.starts, err = d.readCheckpoint(segment.LogStartCheckpoint); err != nil {
+		return nil, err
+	}
+	if d.cleaned, err = d.readCheckpoint(segment.CleanerCheckpoint); err != nil {
 		return nil, err
 	}
 	_, err = fsys.Stat(filepath.Join(path, segment.CleanShutdownFile))

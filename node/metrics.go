@@ -16,6 +16,7 @@ import (
 type nodeMetrics struct {
 	set                                  *metrics.Set
 	connections, partitions, offlineDirs atomic.Int64
+	compactions                          *metrics.Counter
 	requests                             [wire.APIKeysMax]*metrics.Counter
 	stages                               map[stageKey]*metrics.PrometheusHistogram
 }
@@ -50,6 +51,7 @@ func newNodeMetrics() *nodeMetrics {
 		}
 	}
 	m.stages[stageKey{wire.KeyProduce, stageSync}] = m.stage("Produce", stageSync)
+	m.compactions = m.set.NewCounter("ringmill_compactions_total")
 	m.gauge("ringmill_connections", &m.connections)
 	m.gauge("ringmill_partitions", &m.partitions)
 	m.gauge("ringmill_log_directories_offline", &m.offlineDirs)

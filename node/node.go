@@ -40,6 +40,9 @@ type Node struct {
 	// producerIDs is the block that InitProducerId hands out from.
 	producerIDs idBlock
 
+	// cleanerStopped is closed when the cleaner has ended.
+	cleanerStopped chan struct{}
+
 	groups    *groupService
 	txns      *txnService
 	sessions  sessionHomes

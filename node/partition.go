@@ -32,6 +32,8 @@ type partition struct {
 	replica *replicate.Partition
 	// stopped is the error that everything is answered with once the partition is deleted or its directory offline.
 	stopped wire.ErrorCode
+	// gone says to other goroutines that it has stopped.
+	gone atomic.Bool
 	// removed says that it is to leave the loop's table when it has stopped.
 	removed bool
 
@@ -59,6 +61,10 @@ type partition struct {
 	opening map[*segment.Segment]bool
 	// parked are shares of fetches that wait for a file or an index.
 	parked []*fetchShare
+	// swapping are segments whose files a cleaned one is about to replace: none is opened by name until that is done, and
+	// named counts who opens some now, so that a swap waits for them.
+	swapping []*segment.Segment
+	named    int
 	// flushing says that a flush with indexes is under way, rollWanted that a roll waits, see tryRoll.
 	flushing, rollWanted bool
 	// published are offsets for readers on other threads, as of the last event.
@@ -238,6 +244,7 @@ func (p *partition) drainQueue() {
 // stop answers everything of the partition with code from now on; it is deleted or its directory is offline.
 func (l *Loop) stop(p *partition, code wire.ErrorCode) {
 	p.stopped = code
+	p.gone.Store(true)
 	queue := p.queue
 	p.queue = nil
 	for _, item := range queue {

@@ -98,7 +98,8 @@ func (j *openJob) run(n *Node) {
 		return
 	}
 	j.log, j.report, j.err = segment.OpenLog(d.fs, j.found.path, cfg, segment.OpenOptions{
-		RecoveryPoint: d.recovery[j.found.tp], LogStartOffset: d.starts[j.found.tp], Clean: d.clean, NowMS: wallNow(),
+		RecoveryPoint: d.recovery[j.found.tp], LogStartOffset: d.starts[j.found.tp], CleanerOffset: d.cleaned[j.found.tp],
+		Clean: d.clean, NowMS: wallNow(),
 	})
 	logRecovery(&j.report)
 }

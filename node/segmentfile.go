@@ -47,7 +47,7 @@ func (l *Loop) fileOf(p *partition, seg *segment.Segment) *segmentFile {
 	if f := p.files[seg]; f != nil {
 		return f
 	}
-	if p.opening[seg] {
+	if p.opening[seg] || slices.Contains(p.swapping, seg) {
 		return nil
 	}
 	if p.opening == nil {

@@ -43,6 +43,7 @@ func (n *Node) start() error {
 	go n.txns.run()
 	n.txns.start()
 	n.startHousekeeping()
+	n.startCleaner()
 	n.loops[0].on((*Loop).startAccepting)
 	n.ready.Store(true)
 	return nil
@@ -69,6 +70,7 @@ func newNode(cfg *config.Config) *Node {
 	n := &Node{
 		started: time.Now(), seams: defaultSeams(), log: newThrottledLog(slog.Default()), metrics: newNodeMetrics(), topics: newCatalog(),
 		probes: make(map[int]iouring.Probe), failed: make(chan struct{}), quit: make(chan struct{}),
+		cleanerStopped: make(chan struct{}),
 	}
 	n.cfg.Store(cfg)
 	n.decoding.cond = sync.NewCond(&n.decoding.mu)

@@ -23,6 +23,7 @@ func (n *Node) stop() error {
 	close(n.quit)
 	<-n.groups.stopped
 	<-n.txns.stopped
+	<-n.cleanerStopped
 	if !failed {
 		failed = !n.closeLogs()
 	}

@@ -155,7 +155,8 @@ func segmentConfig(c *config.Config, t *config.TopicConfig) segment.Config {
 		RetentionMS: t.RetentionMS, RetentionBytes: t.RetentionBytes, MaxMessageBytes: t.MaxMessageBytes,
 		MessageTimestampType: timestamps, TimestampBeforeMaxMS: t.MessageTimestampBeforeMaxMS,
 		TimestampAfterMaxMS: t.MessageTimestampAfterMaxMS, ProducerExpirationMS: c.ProducerIDExpirationMS,
-		DeleteRetentionMS: t.DeleteRetentionMS, MinCompactionLagMS: t.MinCompactionLagMS, MaxCompactionLagMS: t.MaxCompactionLagMS,
+		DeleteRetentionMS: t.DeleteRetentionMS, MinCleanableRatio: t.MinCleanableDirtyRatio,
+		MinCompactionLagMS: t.MinCompactionLagMS, MaxCompactionLagMS: t.MaxCompactionLagMS,
 		Compact: t.Compact(), Delete: t.Delete(), FlushMessages: t.FlushMessages, FlushMS: t.FlushMS,
 	}
 }

@@ -16,6 +16,7 @@ type Config struct {
 	RetentionMS          int64              // retention.ms; -1: no bound
 	RetentionBytes       int64              // retention.bytes; -1: no bound
 	DeleteRetentionMS    int64              // delete.retention.ms
+	MinCleanableRatio    float64            // min.cleanable.dirty.ratio
 	MinCompactionLagMS   int64              // min.compaction.lag.ms
 	MaxCompactionLagMS   int64              // max.compaction.lag.ms
 	MaxMessageBytes      int                // max.message.bytes
@@ -35,7 +36,7 @@ func DefaultConfig() Config {
 	return Config{
 		SegmentBytes: 1 << 30, SegmentMS: week, IndexBytes: 10 << 20, IndexIntervalBytes: 4096,
 		RetentionMS: week, RetentionBytes: -1, MaxMessageBytes: 1<<20 + 12,
-		DeleteRetentionMS: 24 * 3600 * 1000, MaxCompactionLagMS: never,
+		DeleteRetentionMS: 24 * 3600 * 1000, MinCleanableRatio: 0.5, MaxCompactionLagMS: never,
 		TimestampBeforeMaxMS: never, TimestampAfterMaxMS: 3600 * 1000,
 		ProducerExpirationMS: 24 * 3600 * 1000, Delete: true, FlushMessages: never, FlushMS: never,
 	}

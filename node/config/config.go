@@ -45,6 +45,13 @@ type Config struct {
 	StartOffsetCheckpointIntervalMS int64    `property:"log.flush.start.offset.checkpoint.interval.ms"`
 	RecoveryThreads                 int      `property:"num.recovery.threads.per.data.dir"` // for each log directory
 
+	// The cleaner.
+	CleanerEnable            bool    `property:"log.cleaner.enable"`
+	CleanerBackoffMS         int64   `property:"log.cleaner.backoff.ms"`
+	CleanerDedupeBytes       int64   `property:"log.cleaner.dedupe.buffer.size"`
+	CleanerLoadFactor        float64 `property:"log.cleaner.io.buffer.load.factor"`
+	CleanerBytesPerSecondMax float64 `property:"log.cleaner.io.max.bytes.per.second"`
+
 	// Topics. What a topic can override is in TopicConfig.
 	AutoCreateTopics         bool  `property:"auto.create.topics.enable"`
 	DeleteTopics             bool  `property:"delete.topic.enable"`

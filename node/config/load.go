@@ -173,9 +173,6 @@ func (c *Config) notices(found []Notice) []Notice {
 			found = append(found, Notice{Key: key, Source: s.source, Reason: p.Reason})
 		}
 	}
-	if s, ok := c.static["log.cleanup.policy"]; ok && strings.Contains(s.value, "compact") {
-		found = append(found, Notice{Key: s.key, Source: s.source, Reason: reasonCleaner})
-	}
 	for _, name := range c.skippedListeners {
 		found = append(found, Notice{Key: "listeners", Source: c.static["listeners"].source,
 			Reason: name + " is a controller listener: there is no KRaft quorum to talk to, and it is not opened"})

@@ -259,10 +259,13 @@ func TestRetiredNamesAreNoticed(t *testing.T) {
 	}
 }
 
-func TestCompactionIsNoticed(t *testing.T) {
-	_, notices, err := Load(Source{Set: []string{"log.cleanup.policy=compact"}})
-	if err != nil || len(notices) != 1 || notices[0].String() != "log.cleanup.policy (--set): log compaction is not built yet; a compacted topic keeps all its records" {
-		t.Errorf("notices %v, error %v", notices, err)
+func TestCleanerThreadsAreNoticed(t *testing.T) {
+	cfg, notices, err := Load(Source{Set: []string{"log.cleanup.policy=compact", "log.cleaner.threads=4", "log.cleaner.backoff.ms=7"}})
+	if err != nil || len(notices) != 1 || notices[0].Key != "log.cleaner.threads" {
+		t.Fatalf("notices %v, error %v", notices, err)
+	}
+	if !cfg.CleanerEnable || cfg.CleanerBackoffMS != 7 || cfg.CleanerDedupeBytes != 128<<20 || cfg.CleanerLoadFactor != 0.9 {
+		t.Errorf("%t %d %d %v", cfg.CleanerEnable, cfg.CleanerBackoffMS, cfg.CleanerDedupeBytes, cfg.CleanerLoadFactor)
 	}
 }
 

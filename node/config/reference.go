@@ -53,6 +53,7 @@ var referenceSections = []referenceSection{
 	{"Network", "Where clients are served and what one client may take.", networkProperties},
 	{"Topics", "How topics are created and written to.", creationProperties},
 	{"Logs", "The partitions' files.", logProperties},
+	{"Compaction", "How logs with `cleanup.policy=compact` are cleaned.", cleanerProperties},
 	{"Producers", "What is remembered of idempotent producers.", producerProperties},
 	{"Transactions", "Transactional ids and their log.", transactionProperties},
 	{"Groups", "Consumer groups and committed offsets.", groupProperties},

@@ -4,7 +4,7 @@ import "slices"
 
 // Reasons that rows of more than one area share.
 const (
-	reasonCleaner     = "log compaction is not built yet; a compacted topic keeps all its records"
+	reasonCleaner     = "one goroutine of the node cleans, with buffers of its own; log.cleaner.io.max.bytes.per.second bounds what it takes"
 	reasonCompression = "record batches are stored as they were produced; the node does not recompress"
 	reasonFiles       = "log directories are filled and watched in ringmill's own way: files grow by appends, a failed directory stops at once, and replicas are not moved between directories"
 	reasonRemote      = "tiered storage is not built yet"
@@ -24,7 +24,7 @@ func buildTable() []Property {
 	broker := slices.Concat(
 		identityProperties, networkProperties, creationProperties, logProperties, producerProperties, groupProperties,
 		securityProperties,
-		remoteStorageProperties, cleanerProperties, compressionProperties, fileProperties,
+		remoteStorageProperties, cleanerProperties, fixedCleanerProperties, compressionProperties, fileProperties,
 		quorumProperties, replicationProperties,
 		transactionProperties, fixedTransactionProperties, shareProperties, newGroupProperties, coordinatorProperties,
 		threadProperties, quotaProperties, metricProperties, policyProperties,

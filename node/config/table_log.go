@@ -56,7 +56,7 @@ var logProperties = []Property{
 	effective("log.message.timestamp.after.max.ms", Long, "3600000", atLeast(0), ClusterWide,
 		"How far ahead of the node's clock a record's timestamp may lie. Not looked at with LogAppendTime."),
 	effective("log.cleanup.policy", List, "delete", eachOf("compact", "delete"), ClusterWide,
-		"What happens to old segments: delete, compact, or both. Compaction is not built yet: a compacted topic keeps all its records."),
+		"What happens to old segments: they are deleted, compacted to the newest record of each key, or both."),
 	effective("log.flush.interval.messages", Long, maxLong, atLeast(1), ClusterWide,
 		"Under ringmill.flush.policy=interval: records of a partition after which its log is synced."),
 	effective("log.flush.interval.ms", Long, null, nil, ClusterWide,
