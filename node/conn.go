@@ -116,7 +116,7 @@ func (c *Conn) close() {
 	c.out.drop(c.loop)
 	if c.in.backlog != nil {
 		c.loop.release(c.in.backlog)
-		c.in.backlog = nil
+		c.in.backlog, c.in.rest = nil, nil
 	}
 	c.finishClose()
 }

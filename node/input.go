@@ -17,9 +17,9 @@ type input struct {
 	// prefix collects the 4 bytes of a frame's length, which may arrive one by one.
 	prefix    [4]byte
 	prefixLen int
-	// backlog is the provided buffer that is being read, from at on.
+	// backlog is the buffer that is being read, rest what of it is not read yet.
 	backlog *buffer
-	at      int
+	rest    []byte
 	// size is the length of the frame whose prefix is complete, 0 if none is; body holds it when it did not lie in one
 	// provided buffer, filled so far.
 	size   int
@@ -58,7 +58,7 @@ func (c *Conn) received(e *iouring.Event) {
 		c.lastActive = c.loop.mono
 		c.loop.metrics.received.Add(int(e.Res))
 		c.loop.provided++
-		c.in.backlog, c.in.at = &buffer{data: e.Buf, refs: 1, provided: int32(e.BufID)}, 0
+		c.in.backlog, c.in.rest = &buffer{data: e.Buf, refs: 1, provided: int32(e.BufID)}, e.Buf
 		c.consume()
 	case e.Res == 0:
 		c.close()
@@ -85,11 +85,25 @@ func (c *Conn) consume() {
 	for c.in.backlog != nil && c.mayRead() && c.consumeFrame() {
 	}
 	c.consuming = false
-	if b := c.in.backlog; b != nil && c.in.at == len(b.data) {
-		c.in.backlog = nil
+	if b := c.in.backlog; b != nil && len(c.in.rest) == 0 {
+		c.in.backlog, c.in.rest = nil, nil
 		c.loop.release(b)
 	}
+	c.parkBacklog()
 	c.armRecv()
+}
+
+// parkBacklog moves what must wait out of the provided buffer, if request memory allows it: clients that send and never
+// read would otherwise hold every buffer that the others' bytes need.
+func (c *Conn) parkBacklog() {
+	b := c.in.backlog
+	if b == nil || b.provided < 0 || c.mayRead() || c.closing {
+		return
+	}
+	if parked := c.loop.slabs.take(len(c.in.rest)); parked != nil {
+		c.in.backlog, c.in.rest = parked, parked.data[:copy(parked.data, c.in.rest)]
+		c.loop.release(b)
+	}
 }
 
 // consumeFrame takes up one frame; false if the backlog holds no whole one or the connection must wait or is closed.
@@ -97,12 +111,11 @@ func (c *Conn) consumeFrame() bool {
 	if c.in.size == 0 && !c.consumePrefix() {
 		return false
 	}
-	rest := c.in.backlog.data[c.in.at:]
-	if len(rest) < c.in.size {
-		return c.beginBody(rest)
+	if len(c.in.rest) < c.in.size {
+		return c.beginBody()
 	}
-	frame := rest[:c.in.size]
-	c.in.at += c.in.size
+	frame := c.in.rest[:c.in.size]
+	c.in.rest = c.in.rest[c.in.size:]
 	c.in.size = 0
 	c.dispatch(frame, c.in.backlog)
 	return !c.closing
@@ -110,8 +123,8 @@ func (c *Conn) consumeFrame() bool {
 
 // consumePrefix reads the frame's length; false if it is not complete or refused.
 func (c *Conn) consumePrefix() bool {
-	n := copy(c.in.prefix[c.in.prefixLen:], c.in.backlog.data[c.in.at:])
-	c.in.at += n
+	n := copy(c.in.prefix[c.in.prefixLen:], c.in.rest)
+	c.in.rest = c.in.rest[n:]
 	c.in.prefixLen += n
 	if c.in.prefixLen < len(c.in.prefix) {
 		return false
@@ -128,14 +141,14 @@ func (c *Conn) consumePrefix() bool {
 }
 
 // beginBody moves a frame's beginning to a slab and has the rest received straight into it.
-func (c *Conn) beginBody(head []byte) bool {
+func (c *Conn) beginBody() bool {
 	body := c.loop.slabs.take(c.in.size)
 	if body == nil {
 		c.starve()
 		return false
 	}
-	c.in.body, c.in.filled = body, copy(body.data, head)
-	c.in.at += len(head)
+	c.in.body, c.in.filled = body, copy(body.data, c.in.rest)
+	c.in.rest = nil
 	c.armBody()
 	return false
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/ringmill/ringmill/control/image"
@@ -55,6 +56,9 @@ func (n *Node) createTopic(name string, partitions int32, configs map[string]str
 		err = n.createPartitions(t, 0)
 	}
 	if err != nil {
+		if t != nil {
+			n.removePartitions(t, t.parts)
+		}
 		_, _ = n.applyMeta(image.RemoveTopicRecord{ID: id})
 		return nil, err
 	}
@@ -95,10 +99,12 @@ func (n *Node) growTopic(old *topic, count int32) error {
 	t := *old
 	t.parts = make([]*partition, count)
 	copy(t.parts, old.parts)
-	if err := n.createPartitions(&t, len(old.parts)); err != nil {
-		return err
+	err := n.createPartitions(&t, len(old.parts))
+	if err == nil {
+		_, err = n.applyMeta(image.PartitionsRecord{ID: t.id, Partitions: count})
 	}
-	if _, err := n.applyMeta(image.PartitionsRecord{ID: t.id, Partitions: count}); err != nil {
+	if err != nil {
+		n.removePartitions(&t, t.parts[len(old.parts):])
 		return err
 	}
 	n.topics.put(&t)
@@ -112,19 +118,47 @@ func (n *Node) deleteTopic(t *topic) error {
 		return err
 	}
 	n.topics.remove(t)
-	for _, p := range t.parts {
+	n.removePartitions(t, t.parts)
+	return nil
+}
+
+// removePartitions takes partitions, as many as were made, from their loops and removes their files later.
+func (n *Node) removePartitions(t *topic, parts []*partition) {
+	for _, p := range parts {
+		if p == nil {
+			continue
+		}
 		p.loop.on(func(l *Loop) { l.remove(p) })
 		p.dir.partitions.Add(-1)
 		n.metrics.partitions.Add(-1)
 		n.removePartitionFiles(p, time.Duration(t.config.FileDeleteDelayMS)*time.Millisecond)
 	}
-	return nil
 }
+
+// removeDeleted removes the directories of deleted partitions that an earlier run did not come to.
+func (n *Node) removeDeleted() {
+	for _, d := range n.dirs {
+		entries, err := d.fs.ReadDir(d.path)
+		if err != nil {
+			continue // whoever needs the directory says so
+		}
+		for _, e := range entries {
+			if e.IsDir && strings.HasSuffix(e.Name, deletedDirSuffix) {
+				if err := d.fs.RemoveAll(filepath.Join(d.path, e.Name)); err != nil {
+					n.log.throttled("directory of a deleted partition stays", "directory", e.Name, "error", err)
+				}
+			}
+		}
+	}
+}
+
+// deletedDirSuffix ends the name of a deleted partition's directory, as in Apache Kafka.
+const deletedDirSuffix = "-delete"
 
 // removePartitionFiles renames a partition's directory as Kafka does and removes it later.
 func (n *Node) removePartitionFiles(p *partition, delay time.Duration) {
 	from := p.log().Dir()
-	gone := fmt.Sprintf("%s.%x-delete", from, newUUID())
+	gone := fmt.Sprintf("%s.%x%s", from, newUUID(), deletedDirSuffix)
 	if err := p.dir.fs.Rename(from, gone); err != nil {
 		n.log.throttled("directory of a deleted partition stays", "directory", from, "error", err)
 		return
