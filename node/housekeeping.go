@@ -103,18 +103,18 @@ func (n *Node) eachPartition(f func(l *Loop, p *partition)) {
 }
 
 // retain deletes segments by age and size.
-func (n *Node) retain() {
-	n.eachPartition(func(l *Loop, p *partition) {
-		doomed := p.log().PlanRetention(l.wall, p.replica.HighWatermark())
-		if len(doomed) == 0 || p.rolling || len(p.plans)+len(p.writing) > 0 {
-			return
-		}
-		if doomed[len(doomed)-1] == p.log().ActiveSegment() {
-			l.roll(p) // the next check drops it
-			doomed = doomed[:len(doomed)-1]
-		}
-		l.dropSegments(p, doomed)
-	})
+func (n *Node) retain() { n.eachPartition((*Loop).retain) }
+
+func (l *Loop) retain(p *partition) {
+	doomed := p.log().PlanRetention(l.wall, p.replica.HighWatermark())
+	if len(doomed) == 0 || p.rolling || len(p.plans)+len(p.writing) > 0 || p.stopped != wire.None {
+		return
+	}
+	if doomed[len(doomed)-1] == p.log().ActiveSegment() {
+		l.roll(p) // the next check drops it
+		doomed = doomed[:len(doomed)-1]
+	}
+	l.dropSegments(p, doomed)
 }
 
 func (l *Loop) dropSegments(p *partition, doomed []*segment.Segment) {

@@ -18,7 +18,7 @@ func apiVersionsRequest(software, version string) *kmsg.ApiVersionsRequest {
 }
 
 // advertisement is what this node serves, as clients are told. A row that comes or goes must be meant.
-const advertisement = `0:0-13 1:0-18 2:1-10 3:0-13 8:2-9 9:1-9 10:0-6 11:0-9 12:0-4 13:0-5 14:0-5 15:0-6 16:0-5 18:0-4 19:2-7 20:1-6 ` +
+const advertisement = `0:0-13 1:0-18 2:1-10 3:0-13 8:2-9 9:1-9 10:0-6 11:0-9 12:0-4 13:0-5 14:0-5 15:0-6 16:0-5 18:0-4 19:2-7 20:1-6 21:0-2 ` +
 	`22:0-5 23:2-4 24:0-5 25:0-4 26:0-5 27:1-1 28:0-5 32:1-4 37:0-3 42:0-2 44:0-1 47:0-0 60:0-2 61:0-0 65:0-0 66:0-2 68:0-1 69:0-1 75:0-0`
 
 func TestAPIVersionsTellsTheTable(t *testing.T) {
@@ -72,7 +72,7 @@ func TestServed(t *testing.T) {
 	if r, ok := Served(wire.KeyProduce); !ok || r.Min != 3 || r.Max != 13 || r.Name != "Produce" {
 		t.Errorf("%+v", r)
 	}
-	for _, key := range []wire.APIKey{-1, 21, 999, 32767, -32768} {
+	for _, key := range []wire.APIKey{-1, 31, 999, 32767, -32768} {
 		if _, ok := Served(key); ok {
 			t.Errorf("%d is served", key)
 		}

@@ -44,6 +44,10 @@ type Broker interface {
 	// AlterConfigs sets (or, with nil, removes) overrides of a topic or of this node. The values were validated.
 	AlterConfigs(r image.Resource, changes map[string]*string) (code wire.ErrorCode, message string)
 
+	// DeleteRecords deletes the records below an offset of each partition, -1 being the high watermark, durably, and
+	// answers for each of them.
+	DeleteRecords(upTo map[wire.TopicPartition]wire.Offset) map[wire.TopicPartition]DeletedRecords
+
 	// Partition is the state of one partition that this node leads.
 	Partition(topic string, index wire.PartitionIndex) (Partition, wire.ErrorCode)
 
@@ -65,6 +69,14 @@ type Broker interface {
 	WriteTxnMarker(p wire.TopicPartition, id wire.ProducerID, epoch wire.ProducerEpoch, commit bool, coordinatorEpoch int32) wire.ErrorCode
 	// OffsetsTopicReady makes __consumer_offsets if it is not there yet; false while that is not possible.
 	OffsetsTopicReady() bool
+}
+
+// DeletedRecords is what became of a partition in DeleteRecords. LowWatermark is where the log starts now, NoOffset beside an
+// error: UnknownTopicOrPartition, InvalidTopicException for a topic of the node's own, PolicyViolation where cleanup.policy has
+// no delete, OffsetOutOfRange, KafkaStorageError.
+type DeletedRecords struct {
+	Code         wire.ErrorCode
+	LowWatermark wire.Offset
 }
 
 // Partition is one partition's log as handlers see it.

@@ -142,6 +142,21 @@ func (b *fakeBroker) Partition(topic string, index wire.PartitionIndex) (Partiti
 	return &fakePartition{}, wire.None
 }
 
+// DeleteRecords says of each partition that it starts at the offset asked for, if that is not above 9.
+func (b *fakeBroker) DeleteRecords(upTo map[wire.TopicPartition]wire.Offset) map[wire.TopicPartition]DeletedRecords {
+	out := map[wire.TopicPartition]DeletedRecords{}
+	for tp, off := range upTo {
+		if _, code := b.Partition(tp.Topic, tp.Partition); code != wire.None {
+			out[tp] = DeletedRecords{code, wire.NoOffset}
+		} else if off > 9 {
+			out[tp] = DeletedRecords{wire.OffsetOutOfRange, wire.NoOffset}
+		} else {
+			out[tp] = DeletedRecords{wire.None, off}
+		}
+	}
+	return out
+}
+
 func (b *fakeBroker) NewProducerID() (wire.ProducerID, wire.ErrorCode) {
 	b.producer++
 	return b.producer, wire.None

@@ -23,7 +23,7 @@ type handler func(b Broker, r *Request, req kmsg.Request) kmsg.Response
 var rows = [...]row{
 	produceRow, fetchRow, listOffsetsRow, metadataRow,
 	offsetCommitRow, offsetFetchRow, findCoordinatorRow, joinGroupRow, heartbeatRow, leaveGroupRow, syncGroupRow,
-	describeGroupsRow, listGroupsRow, apiVersionsRow, createTopicsRow, deleteTopicsRow,
+	describeGroupsRow, listGroupsRow, apiVersionsRow, createTopicsRow, deleteTopicsRow, deleteRecordsRow,
 	initProducerIDRow, offsetForLeaderEpochRow, addPartitionsRow, addOffsetsRow, endTxnRow, writeTxnMarkersRow, txnOffsetCommitRow,
 	describeConfigsRow, createPartitionsRow,
 	deleteGroupsRow, incrementalAlterConfigsRow, offsetDeleteRow, describeClusterRow,

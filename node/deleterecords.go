@@ -1,0 +1,80 @@
+package node
+
+import (
+	"github.com/ringmill/ringmill/node/api"
+	"github.com/ringmill/ringmill/segment"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// toHighWatermark asks for all records to be deleted that consumers can see (DeleteRecordsRequest.HIGH_WATERMARK).
+const toHighWatermark wire.Offset = -1
+
+// DeleteRecords raises log start offsets, durably: log-start-offset-checkpoint is written before it returns. Segments that lie
+// below go then.
+func (n *Node) DeleteRecords(upTo map[wire.TopicPartition]wire.Offset) map[wire.TopicPartition]api.DeletedRecords {
+	out := make(map[wire.TopicPartition]api.DeletedRecords, len(upTo))
+	raised := make(map[*logDir]map[wire.TopicPartition]*partition)
+	for tp, off := range upTo {
+		p, code := n.deletable(tp)
+		d := api.DeletedRecords{Code: code, LowWatermark: wire.NoOffset}
+		if code == wire.None {
+			d.Code = wire.KafkaStorageError // unless the loop runs this
+			p.loop.on(func(*Loop) { d = p.raiseStart(off) })
+		}
+		if out[tp] = d; d.Code != wire.None {
+			continue
+		}
+		if raised[p.dir] == nil {
+			raised[p.dir] = make(map[wire.TopicPartition]*partition)
+		}
+		raised[p.dir][tp] = p
+	}
+	for d, parts := range raised {
+		err := n.writeDirCheckpoints(d, segment.LogStartCheckpoint)
+		if err != nil {
+			n.log.throttled("log start offsets cannot be written", "directory", d.path, "error", err)
+		}
+		for tp, p := range parts {
+			if err != nil {
+				out[tp] = api.DeletedRecords{Code: wire.KafkaStorageError, LowWatermark: wire.NoOffset}
+				continue
+			}
+			p.loop.on(func(l *Loop) { l.retain(p) })
+		}
+	}
+	return out
+}
+
+// deletable finds a partition of a topic whose records a client may delete.
+func (n *Node) deletable(tp wire.TopicPartition) (*partition, wire.ErrorCode) {
+	t := n.topics.named([]byte(tp.Topic))
+	if t == nil || t.part(tp.Partition) == nil {
+		return nil, wire.UnknownTopicOrPartition
+	}
+	if t.internal {
+		return nil, wire.InvalidTopicException
+	}
+	return t.part(tp.Partition), wire.None
+}
+
+// raiseStart deletes the records below off from the readers' view (Partition.deleteRecordsOnLeader).
+func (p *partition) raiseStart(off wire.Offset) api.DeletedRecords {
+	refused := api.DeletedRecords{LowWatermark: wire.NoOffset}
+	highWatermark := p.replica.HighWatermark()
+	if off == toHighWatermark {
+		off = highWatermark
+	}
+	switch {
+	case p.stopped != wire.None:
+		refused.Code = p.stopped
+	case !p.log().Config().Delete:
+		refused.Code = wire.PolicyViolation
+	case off < 0 || off > highWatermark:
+		refused.Code = wire.OffsetOutOfRange
+	default:
+		p.log().AdvanceStart(off)
+		p.publish()
+		return api.DeletedRecords{LowWatermark: p.log().LogStartOffset()}
+	}
+	return refused
+}
