@@ -131,11 +131,9 @@ func (t *offsetTable) checkedBytes(g *group) int64 {
 // checkedTxnBytes counts what open transactions hold.
 func (c *Coordinator) checkedTxnBytes() int64 {
 	var bytes int64
-	for _, groups := range c.txns {
-		for _, offsets := range groups {
-			for _, o := range offsets {
-				bytes += int64(len(o.value.metadata))
-			}
+	for _, offsets := range c.txns {
+		for _, o := range offsets {
+			bytes += int64(len(o.value.metadata))
 		}
 	}
 	return bytes

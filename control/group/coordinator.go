@@ -56,7 +56,7 @@ type Coordinator struct {
 
 	appends    map[AppendID]appended // appends under way
 	lastAppend AppendID
-	txns       map[wire.ProducerID]txnOffsets // offsets of open transactions
+	txns       txnOffsets // offsets of open transactions
 
 	memoryBytes  int64 // bounded by cfg.MemoryBytes
 	waiting      int   // handles without an answer, but those of appends
@@ -93,7 +93,7 @@ func New(cfg Config, seed uint64) *Coordinator {
 		ids:          newMemberIDs(seed),
 		topics:       topicView{image: &image.Image{}, hashes: map[string]topicHash{}},
 		appends:      map[AppendID]appended{},
-		txns:         map[wire.ProducerID]txnOffsets{},
+		txns:         txnOffsets{},
 		nextExpiryMS: math.MaxInt64,
 		wall:         wire.NoTimestamp,
 	}
@@ -287,7 +287,7 @@ func (c *Coordinator) lookup(id string) *group {
 
 // dropGroup forgets the group; whoever waits for it is told code.
 func (c *Coordinator) dropGroup(g *group, code wire.ErrorCode) {
-	c.dropTxns(g)
+	c.dropTxns(g.id)
 	for m := g.first; m != nil; m = g.first {
 		c.answerJoin(g, m, joinError(m.id, code))
 		c.answerSync(m, syncError(code))

@@ -29,7 +29,7 @@ func (c *Coordinator) expireOffsets() {
 // expireGroup removes what has expired of one group, and the group if it is empty and nothing is left.
 func (c *Coordinator) expireGroup(g *group) {
 	expired := c.expiredOffsets(g)
-	if g.state == Empty && len(expired) == g.offsets.entries && g.openTxns == 0 {
+	if g.state == Empty && len(expired) == g.offsets.entries {
 		a := &expiryAppend{}
 		c.append(c.startDeletion(&a.groupDeletions, g), a)
 		return
@@ -93,10 +93,10 @@ func (a *expiryAppend) appended(c *Coordinator, code wire.ErrorCode) { a.finish(
 // TopicDeleted removes the offsets that the shard's groups committed for a topic that is no more.
 func (c *Coordinator) TopicDeleted(name string) Effects {
 	c.begin(c.nowMS, c.wall)
+	c.dropTxnTopic(name)
 	if c.phase == phaseActive {
 		for _, id := range c.sortedGroupIDs() {
 			g := c.groups[id]
-			c.dropTxnTopic(g, name)
 			var writes []offsetWrite
 			for _, partition := range g.offsets.sortedPartitions(name) {
 				writes = append(writes, offsetWrite{topic: name, partition: partition, remove: true})

@@ -83,7 +83,6 @@ type group struct {
 	durable      bool     // a record of the group is in the log; a group that is not disappears if its first append fails
 	offsetWrites int      // appends under way that touch the offsets
 	lastCommit   AppendID // the last append of an OffsetCommit
-	openTxns     int      // producers with offsets of the group in an open transaction
 }
 
 func newGroup(id string, now wire.Timestamp) *group {

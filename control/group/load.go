@@ -178,7 +178,7 @@ func (c *Coordinator) unloadGroup(g *group) {
 		c.removeMember(g, m)
 	}
 	fresh := newGroup(g.id, wire.NoTimestamp)
-	fresh.durable, fresh.offsets = true, g.offsets
+	fresh.durable, fresh.offsets = g.offsets.holdsAny(), g.offsets
 	c.groups[g.id] = fresh
 }
 

@@ -63,6 +63,18 @@ func (t *offsetTable) place(topic string, partition int32) *offsetEntry {
 	return e
 }
 
+// holdsAny reports whether a value is stored; there may be entries for what an open transaction commits alone.
+func (t *offsetTable) holdsAny() bool {
+	for _, partitions := range t.topics {
+		for _, e := range partitions {
+			if e.stored {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // set stores a durable value, unless a later append was heard of before.
 func (t *offsetTable) set(e *offsetEntry, by AppendID, value committedOffset) {
 	if by < e.by {

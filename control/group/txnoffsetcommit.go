@@ -38,13 +38,32 @@ func (c *Coordinator) checkTxnCommit(g *group, req *kmsg.TxnOffsetCommitRequest)
 		return wire.None
 	case g.state == Dead:
 		return wire.CoordinatorNotAvailable
-	case req.Generation < 0 && (g.state == Empty || req.MemberID == "" && req.InstanceID == nil):
+	case req.Generation < 0 && req.MemberID == "" && req.InstanceID == nil:
+		return wire.None
+	case g.consumer != nil:
+		return g.consumer.checkTxnCommit(req)
+	case req.Generation < 0 && g.state == Empty:
 		return wire.None
 	}
 	if code := g.validateMember(req.MemberID, req.InstanceID); code != wire.None {
 		return code
 	}
 	if req.Generation != g.generation {
+		return wire.IllegalGeneration
+	}
+	return wire.None
+}
+
+// checkTxnCommit judges a member of the consumer protocol. Clients of TxnOffsetCommit do not know STALE_MEMBER_EPOCH.
+func (cg *consumerGroup) checkTxnCommit(req *kmsg.TxnOffsetCommitRequest) wire.ErrorCode {
+	if req.Generation < 0 && len(cg.members) == 0 {
+		return wire.None
+	}
+	m := cg.members[req.MemberID]
+	if m == nil {
+		return wire.UnknownMemberID
+	}
+	if code := m.checkEpoch(req.Generation); code != wire.None {
 		return wire.IllegalGeneration
 	}
 	return wire.None
@@ -81,7 +100,9 @@ func (c *Coordinator) writeTxnCommit(h Handle, g *group, req *kmsg.TxnOffsetComm
 		Version: req.Version, Implicit: req.Version >= txnImplicitFrom,
 	}
 	for i := range a.writes {
-		c.txnPlace(a.producer, g, offsetPlace(a.writes[i].topic, a.writes[i].partition)).writes++
+		o := c.openTxnOffset(a.producer, g, a.place(i))
+		o.writes++
+		a.offsets = append(a.offsets, o)
 	}
 }
 
@@ -91,21 +112,26 @@ type txnCommitAppend struct {
 	id       AppendID
 	producer wire.ProducerID
 	writes   []offsetWrite
+	offsets  []*txnOffset // of each of writes
 	handle   Handle
 	resp     *kmsg.TxnOffsetCommitResponse
 }
 
+func (a *txnCommitAppend) place(i int) txnPlace {
+	return txnPlace{a.group.id, a.writes[i].topic, a.writes[i].partition}
+}
+
 func (a *txnCommitAppend) appended(c *Coordinator, code wire.ErrorCode) {
-	for i := range a.writes {
-		w := &a.writes[i]
-		tp := offsetPlace(w.topic, w.partition)
-		o := c.txnPlace(a.producer, a.group, tp)
+	for i, o := range a.offsets {
 		o.writes--
-		if code == wire.None && a.id >= o.by && c.groups[a.group.id] == a.group {
-			c.txnStore(o, w.value, a.id)
+		if c.txns[a.producer][a.place(i)] != o {
+			continue // the group was deleted meanwhile
+		}
+		if code == wire.None && a.id >= o.by {
+			c.storeTxnOffset(o, a.writes[i].value, a.id)
 		}
 		if !o.stored && o.writes == 0 {
-			c.txnForget(a.producer, a.group, tp)
+			c.forgetTxnOffset(a.producer, a.place(i))
 		}
 	}
 	if code != wire.None {

@@ -18,11 +18,18 @@ type Txn struct {
 	Implicit bool
 }
 
-// txnOffsets are the offsets that a producer's open transactions committed, by group. A producer has one open at a time in
-// a log; the next one's first commits may be under way before the end of the last is told.
-type txnOffsets map[*group]map[wire.TopicPartition]*txnOffset
+// txnOffsets are the offsets of open transactions, by producer. A producer has one open at a time in a log; the next one's
+// first commits may be under way before the end of the last is told.
+type txnOffsets map[wire.ProducerID]map[txnPlace]*txnOffset
 
-// txnOffset is one partition's offset in an open transaction.
+// txnPlace is a partition of which a group commits the offset. A group is named by its id: while the log is read, the
+// group itself is made anew with each of its records.
+type txnPlace struct {
+	group, topic string
+	partition    int32
+}
+
+// txnOffset is one partition's offset in an open transaction. While it is there the partition's offset is not stable.
 type txnOffset struct {
 	value  committedOffset
 	by     AppendID // the append that wrote value
@@ -30,56 +37,46 @@ type txnOffset struct {
 	writes int      // appends under way
 }
 
-func offsetPlace(topic string, partition int32) wire.TopicPartition {
-	return wire.TopicPartition{Topic: topic, Partition: wire.PartitionIndex(partition)}
-}
-
-// txnPlace gives the entry of a partition in a producer's open transaction, a new one if there is none. While it is there
-// the partition's offset is not stable.
-func (c *Coordinator) txnPlace(id wire.ProducerID, g *group, tp wire.TopicPartition) *txnOffset {
-	groups := c.txns[id]
-	if groups == nil {
-		groups = txnOffsets{}
-		c.txns[id] = groups
-	}
-	offsets := groups[g]
+// openTxnOffset gives the entry of a place in a producer's open transaction, a new one if there is none.
+func (c *Coordinator) openTxnOffset(id wire.ProducerID, g *group, at txnPlace) *txnOffset {
+	offsets := c.txns[id]
 	if offsets == nil {
-		offsets = map[wire.TopicPartition]*txnOffset{}
-		groups[g] = offsets
-		g.openTxns++
+		offsets = map[txnPlace]*txnOffset{}
+		c.txns[id] = offsets
 	}
-	o := offsets[tp]
+	o := offsets[at]
 	if o == nil {
 		o = &txnOffset{}
-		offsets[tp] = o
-		c.changeOffsets(g, func() { g.offsets.place(tp.Topic, int32(tp.Partition)).unstable++ })
+		offsets[at] = o
+		c.changeOffsets(g, func() { g.offsets.place(at.topic, at.partition).unstable++ })
 	}
 	return o
 }
 
-// txnStore keeps a durable value of an open transaction.
-func (c *Coordinator) txnStore(o *txnOffset, value committedOffset, by AppendID) {
+// storeTxnOffset keeps a durable value of an open transaction.
+func (c *Coordinator) storeTxnOffset(o *txnOffset, value committedOffset, by AppendID) {
 	c.memoryBytes += int64(len(value.metadata) - len(o.value.metadata))
 	o.value, o.by, o.stored = value, by, true
 }
 
-// txnForget drops an entry; it holds the partition's offset up no more.
-func (c *Coordinator) txnForget(id wire.ProducerID, g *group, tp wire.TopicPartition) {
-	offsets := c.txns[id][g]
-	c.memoryBytes -= int64(len(offsets[tp].value.metadata))
-	delete(offsets, tp)
-	c.changeOffsets(g, func() {
-		g.offsets.get(tp.Topic, int32(tp.Partition)).unstable--
-		g.offsets.prune(tp.Topic, int32(tp.Partition))
-	})
-	if len(offsets) > 0 {
-		return
+// closeTxnOffset takes an entry's value away, and the entry unless more is under way for it.
+func (c *Coordinator) closeTxnOffset(id wire.ProducerID, at txnPlace) {
+	o := c.txns[id][at]
+	if o.stored = false; o.writes == 0 {
+		c.forgetTxnOffset(id, at)
 	}
-	delete(c.txns[id], g)
-	g.openTxns--
-	if len(c.txns[id]) == 0 {
+}
+
+func (c *Coordinator) forgetTxnOffset(id wire.ProducerID, at txnPlace) {
+	c.memoryBytes -= int64(len(c.txns[id][at].value.metadata))
+	if delete(c.txns[id], at); len(c.txns[id]) == 0 {
 		delete(c.txns, id)
 	}
+	g := c.groups[at.group]
+	c.changeOffsets(g, func() {
+		g.offsets.get(at.topic, at.partition).unstable--
+		g.offsets.prune(at.topic, at.partition)
+	})
 }
 
 // TxnEnded says that a marker of the producer is durable in the shard's log, after all that Appended has reported: what the
@@ -91,47 +88,35 @@ func (c *Coordinator) TxnEnded(nowMS int64, wall wire.Timestamp, id wire.Produce
 }
 
 func (c *Coordinator) endTxn(id wire.ProducerID, commit bool) {
-	groups := c.txns[id]
-	for g, offsets := range groups {
-		for tp, o := range offsets {
-			if o.stored && commit {
-				c.changeOffsets(g, func() { g.offsets.set(g.offsets.get(tp.Topic, int32(tp.Partition)), o.by, o.value) })
-				g.durable = true
-			}
-			if o.stored = false; o.writes == 0 {
-				c.txnForget(id, g, tp)
-			}
+	for at, o := range c.txns[id] {
+		g := c.groups[at.group]
+		if o.stored && commit {
+			e := g.offsets.get(at.topic, at.partition)
+			c.changeOffsets(g, func() { g.offsets.set(e, o.by, o.value) })
+			g.durable = g.durable || e.stored // a tombstone that came later wins
 		}
+		c.closeTxnOffset(id, at)
 		c.dropIfNothing(g)
 	}
 }
 
-// dropTxns forgets what open transactions hold for a group that is gone.
-func (c *Coordinator) dropTxns(g *group) {
-	if g.openTxns == 0 {
-		return
-	}
-	for id, groups := range c.txns {
-		for tp, o := range groups[g] {
-			if o.stored = false; o.writes == 0 {
-				c.txnForget(id, g, tp)
+// dropTxns forgets what open transactions hold for a group that goes, also what is under way.
+func (c *Coordinator) dropTxns(group string) {
+	for id, offsets := range c.txns {
+		for at := range offsets {
+			if at.group == group {
+				c.forgetTxnOffset(id, at)
 			}
 		}
 	}
 }
 
 // dropTxnTopic forgets what open transactions commit for a topic that is no more.
-func (c *Coordinator) dropTxnTopic(g *group, topic string) {
-	if g.openTxns == 0 {
-		return
-	}
-	for id, groups := range c.txns {
-		for tp, o := range groups[g] {
-			if tp.Topic != topic {
-				continue
-			}
-			if o.stored = false; o.writes == 0 {
-				c.txnForget(id, g, tp)
+func (c *Coordinator) dropTxnTopic(topic string) {
+	for id, offsets := range c.txns {
+		for at := range offsets {
+			if at.topic == topic {
+				c.closeTxnOffset(id, at)
 			}
 		}
 	}
@@ -152,8 +137,8 @@ func (c *Coordinator) LoadTxn(id wire.ProducerID, rec wire.Record) error {
 		g = newGroup(key.Group, wire.NoTimestamp)
 		c.groups[key.Group] = g
 	}
-	o := c.txnPlace(id, g, offsetPlace(key.Topic, key.Partition))
-	c.txnStore(o, value, c.lastAppend)
+	o := c.openTxnOffset(id, g, txnPlace{key.Group, key.Topic, key.Partition})
+	c.storeTxnOffset(o, value, c.lastAppend)
 	return nil
 }
 
