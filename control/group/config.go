@@ -15,6 +15,7 @@ type Config struct {
 	ConsumerMaxSize             int             // group.consumer.max.size
 	ConsumerAssignors           []string        // group.consumer.assignors: names that package assignor knows, at least one; the first is the default
 	ConsumerMigration           MigrationPolicy // group.consumer.migration.policy
+	Rack                        string          // broker.rack; it is part of the hash of topics
 	ConsumerRegexRefreshMS      int64           // group.consumer.regex.refresh.interval.ms
 
 	OffsetMetadataMaxBytes        int   // offset.metadata.max.bytes, in UTF-16 units as Kafka counts them

@@ -11,10 +11,10 @@ import (
 type memberState int8
 
 const (
-	memberUnknown    memberState = 0 // of a record that a newer Kafka wrote: the member has to join anew
-	memberStable     memberState = 1 // it has what the target of its epoch gave it
-	memberUnrevoked  memberState = 2 // it was told to give partitions up and has not confirmed it
-	memberUnreleased memberState = 3 // it waits for partitions that others still own
+	memberStable     memberState = 0   // it has what the target of its epoch gave it
+	memberUnrevoked  memberState = 1   // it was told to give partitions up and has not confirmed it
+	memberUnreleased memberState = 2   // it waits for partitions that others still own
+	memberUnknown    memberState = 127 // of a record that a newer Kafka wrote: the member has to join anew
 )
 
 // consumerMember is one member of a consumerGroup, also one that speaks the classic protocol.

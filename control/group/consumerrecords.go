@@ -87,14 +87,14 @@ func (cg *consumerGroup) appendGroup(dst []byte) []byte {
 }
 
 // appendTo writes ConsumerGroupMemberMetadataValue. A member of the classic protocol has its session timeout and protocols
-// as tag 0.
+// as tag 0, which others have as a null: a byte that says whether there is something.
 func (a *memberMetadata) appendTo(dst []byte) []byte {
 	f := flexible(dst).version().nullableText(a.instanceID).nullableText(a.rackID).text(a.client.ID).text(a.client.Host)
 	f = f.texts(a.topics).text(a.regex).int32(a.rebalanceTimeoutMS).nullableText(a.assignor)
 	if a.classic == nil {
-		return append(f, noTags)
+		return append(f, 1, 0, 1, 0)
 	}
-	side := flexible(nil).int32(a.classic.sessionTimeoutMS).length(len(a.classic.protocols))
+	side := append(flexible(nil), 1).int32(a.classic.sessionTimeoutMS).length(len(a.classic.protocols))
 	for i := range a.classic.protocols {
 		side = append(side.text(a.classic.protocols[i].name).bytes(a.classic.protocols[i].metadata), noTags)
 	}

@@ -137,6 +137,9 @@ func readMemberMetadata(r *flexibleReader) memberMetadata {
 	md.topics, md.regex = sortedSet(r.texts()), r.text()
 	md.rebalanceTimeoutMS, md.assignor = r.int32(), r.nullableText()
 	r.tags(func(field *flexibleReader) {
+		if field.int8() == 0 {
+			return // null
+		}
 		side := &classicSide{sessionTimeoutMS: field.int32()}
 		for range field.length(3) {
 			side.protocols = append(side.protocols, protocol{name: field.text(), metadata: field.bytes()})
@@ -152,7 +155,7 @@ func readMemberMetadata(r *flexibleReader) memberMetadata {
 // readMemberCurrent reads ConsumerGroupCurrentMemberAssignmentValue. A state that is not known is memberUnknown.
 func readMemberCurrent(r *flexibleReader) memberCurrent {
 	a := memberCurrent{epoch: r.int32(), previousEpoch: r.int32(), state: memberState(r.int8())}
-	if a.state < memberUnknown || a.state > memberUnreleased {
+	if a.state < memberStable || a.state > memberUnreleased {
 		a.state = memberUnknown
 	}
 	a.assigned, a.revoking = r.assignment(), r.assignment()

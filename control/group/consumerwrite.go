@@ -109,11 +109,14 @@ func (a *consumerAppend) appended(c *Coordinator, code wire.ErrorCode) {
 	before := a.leave()
 	if code == wire.None {
 		g.durable = true
-		if before != nil { // an earlier append is still under way, of which these replies tell too
+		switch {
+		case before != nil: // an earlier append is still under way, of which these replies tell too
 			before.replies = append(before.replies, a.replies...)
-			return
+		case len(g.unwritten.order) > 0 && g.state != Dead && c.groups[g.id] == g: // one failed: first make it good
+			c.writeChanges(g, a.replies)
+		default:
+			c.sendReplies(a.replies)
 		}
-		c.sendReplies(a.replies)
 		return
 	}
 	for _, r := range a.replies {

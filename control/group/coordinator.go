@@ -91,7 +91,7 @@ func New(cfg Config, seed uint64) *Coordinator {
 		cfg:          cfg,
 		groups:       map[string]*group{},
 		ids:          newMemberIDs(seed),
-		topics:       topicView{image: &image.Image{}, hashes: map[string]topicHash{}},
+		topics:       topicView{image: &image.Image{}, rack: cfg.Rack, hashes: map[string]topicHash{}},
 		appends:      map[AppendID]appended{},
 		txns:         txnOffsets{},
 		nextExpiryMS: math.MaxInt64,
@@ -245,7 +245,10 @@ func (c *Coordinator) end() Effects {
 func (c *Coordinator) nextTickMS() int64 {
 	next := c.nextExpiryMS
 	if len(c.expiring) > 0 {
-		next = c.nowMS
+		next = math.MaxInt64 // it goes on when an append has its outcome
+		if c.mayAppend() {
+			next = c.nowMS
+		}
 	}
 	if key, ok := c.timers.next(); ok {
 		next = min(next, key)

@@ -72,9 +72,14 @@ func goldenStaticGroup() wire.Record {
 }
 
 func unhex(t *testing.T, s string) []byte {
+	t.Helper()
+	return mustUnhex(s)
+}
+
+func mustUnhex(s string) []byte {
 	b, err := hex.DecodeString(s)
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	return b
 }

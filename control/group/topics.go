@@ -21,6 +21,7 @@ func (c *Coordinator) SetTopics(m *image.Image, created bool) {
 type topicView struct {
 	image     *image.Image
 	createdAt uint64 // version of the last image with new topics: regular expressions have to be resolved again
+	rack      string // of this node, "" if it has none
 	hashes    map[string]topicHash
 }
 
@@ -34,28 +35,37 @@ func (v *topicView) hashOf(t *image.Topic) uint64 {
 	if known := v.hashes[t.Name]; known.topic == t {
 		return known.hash
 	}
-	hash := hashTopic(t)
+	hash := hashTopic(t, v.rack)
 	v.hashes[t.Name] = topicHash{t, hash}
 	return hash
 }
 
 // hashTopic is the hash that Kafka makes of a topic (org.apache.kafka.coordinator.group.Utils.computeTopicHash): of a
-// version byte, the id, the name in UTF-16 with its length, the count of partitions, and each partition with its racks, of
-// which there are none here. Numbers are little-endian, as hash4j has them.
-func hashTopic(t *image.Topic) uint64 {
-	b := make([]byte, 1, 32+2*len(t.Name)+4*int(t.Partitions))
+// version byte, the id, the name, the count of partitions, and each partition with the racks of its replicas, which are all
+// on this node. Numbers are little-endian, as hash4j has them.
+func hashTopic(t *image.Topic, rack string) uint64 {
+	b := make([]byte, 1, 32+2*len(t.Name)+int(t.Partitions)*(4+8+2*len(rack)))
 	b = binary.LittleEndian.AppendUint64(b, binary.BigEndian.Uint64(t.ID[:8]))
 	b = binary.LittleEndian.AppendUint64(b, binary.BigEndian.Uint64(t.ID[8:]))
-	name := utf16.Encode([]rune(t.Name))
-	for _, unit := range name {
-		b = binary.LittleEndian.AppendUint16(b, unit)
-	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(name)))
+	b = appendHashText(b, t.Name)
 	b = binary.LittleEndian.AppendUint32(b, uint32(t.Partitions))
 	for p := range t.Partitions {
 		b = binary.LittleEndian.AppendUint32(b, uint32(p))
+		if rack != "" {
+			b = binary.LittleEndian.AppendUint32(b, uint32(javaLength(rack)))
+			b = appendHashText(b, rack)
+		}
 	}
 	return xxh3(b)
+}
+
+// appendHashText appends a string as hash4j hashes it: its UTF-16 units, then their count.
+func appendHashText(b []byte, s string) []byte {
+	units := utf16.Encode([]rune(s))
+	for _, unit := range units {
+		b = binary.LittleEndian.AppendUint16(b, unit)
+	}
+	return binary.LittleEndian.AppendUint32(b, uint32(len(units)))
 }
 
 // hashAll is the hash of those of the topics that exist, by name; 0 if none does.
