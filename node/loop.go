@@ -82,7 +82,6 @@ const (
 	tokenConnWritable
 	tokenConnCold
 	tokenPartWrite
-	tokenPartSync
 	tokenJournalSync
 )
 
@@ -191,9 +190,9 @@ func (l *Loop) handle(e *iouring.Event) {
 		l.accepted(int(slot), e)
 	case tokenConnRecv, tokenConnBody, tokenConnWritable, tokenConnCold:
 		l.connEvent(kind, generation, slot, e)
-	case tokenPartWrite, tokenPartSync:
+	case tokenPartWrite:
 		if p := l.parts.get(slot, generation); p != nil {
-			l.partitionEvent(p, kind, e)
+			l.ringWritten(p, e.Res)
 		}
 	case tokenJournalSync:
 		l.sync.journalSynced(l, e.Res)

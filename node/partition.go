@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ringmill/ringmill/iouring"
 	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
@@ -95,7 +94,7 @@ func (p *partition) name() string { return fmt.Sprintf("%s-%d", p.topic, p.index
 func (p *partition) offer(item *produceItem) {
 	switch {
 	case p.stopped != wire.None:
-		p.loop.finishItem(item, replicate.Completion{Code: p.stopped, BaseOffset: wire.NoOffset, LogAppendTime: wire.NoTimestamp})
+		p.loop.finishItem(item, replicate.Refused(item, p.stopped))
 	case p.rolling || len(p.queue) > 0:
 		p.queue = append(p.queue, item)
 	case !p.append(item):
@@ -221,7 +220,7 @@ func (l *Loop) rollFailed(p *partition, err error) {
 	queue := p.queue
 	p.queue = nil
 	for _, item := range queue {
-		l.finishItem(item, replicate.Completion{Code: wire.KafkaStorageError, BaseOffset: wire.NoOffset, LogAppendTime: wire.NoTimestamp})
+		l.finishItem(item, replicate.Refused(item, wire.KafkaStorageError))
 	}
 }
 
@@ -248,7 +247,7 @@ func (l *Loop) stop(p *partition, code wire.ErrorCode) {
 	queue := p.queue
 	p.queue = nil
 	for _, item := range queue {
-		l.finishItem(item, replicate.Completion{Code: code, BaseOffset: wire.NoOffset, LogAppendTime: wire.NoTimestamp})
+		l.finishItem(item, replicate.Refused(item, code))
 	}
 	p.stopVerifying(code)
 	p.plans = nil
@@ -283,12 +282,4 @@ func (l *Loop) remove(p *partition) {
 // node ends (N4). What waits is answered when the loop stops the partition.
 func (p *partition) failing() bool {
 	return p.stopped != wire.None || p.dir.offline.Load() || p.loop.node.broken.Load()
-}
-
-// partitionEvent handles a completed ring write.
-func (l *Loop) partitionEvent(p *partition, kind uint64, e *iouring.Event) {
-	switch kind {
-	case tokenPartWrite:
-		l.ringWritten(p, e.Res)
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"path/filepath"
@@ -93,7 +92,7 @@ func (j *openJob) run(n *Node) {
 	d := j.found.dir
 	cfg := segmentConfig(n.config(), &j.topic.config)
 	if j.found.path == "" {
-		j.found.path = filepath.Join(d.path, fmt.Sprintf("%s-%d", j.topic.name, j.found.tp.Partition))
+		j.found.path = filepath.Join(d.path, segment.PartitionDir(j.found.tp))
 		j.log, j.err = createLog(d, j.found.path, cfg, j.topic.id)
 		return
 	}

@@ -116,7 +116,7 @@ func (n *Node) bind() error {
 }
 
 // startLoops runs the loops. Two more Ps than loops keep the garbage collector and goroutines going while every loop
-// sits in the kernel (loop.md 1.5).
+// sits in the kernel.
 func (n *Node) startLoops() error {
 	runtime.GOMAXPROCS(len(n.loops) + 2)
 	started := make(chan error, len(n.loops))
