@@ -1,11 +1,13 @@
 package group
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/ringmill/ringmill/control/group/assignor"
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/wire"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -192,6 +194,53 @@ func (s *script) topicText(id wire.TopicID) string {
 		}
 	}
 	return "gone"
+}
+
+// formatConsumerRecord prints a record of a consumer group; ok is false if it is none.
+func (s *script) formatConsumerRecord(rec wire.Record) (text string, ok bool) {
+	kind := recordKind(binary.BigEndian.Uint16(rec.Key))
+	if kind <= recordClassicGroup {
+		return "", false
+	}
+	id, of, err := readConsumerKey(kind, rec.Key)
+	if err != nil {
+		panic(err)
+	}
+	name := fmt.Sprintf("%s %q %s", recordWords[kind], id, s.write(of))
+	if rec.Value == nil {
+		return strings.TrimSpace(name) + ": tombstone", true
+	}
+	r := &flexibleReader{rest: rec.Value[2:]}
+	switch kind {
+	case recordGroup:
+		epoch, _ := readGroup(r)
+		return fmt.Sprintf("%s: epoch=%d", name, epoch), true
+	case recordTargetEpoch:
+		return fmt.Sprintf("%s: epoch=%d", name, r.int32()), true
+	case recordTarget:
+		return fmt.Sprintf("%s: %s", name, s.assigned(r.assignment())), true
+	case recordRegex:
+		return fmt.Sprintf("%s: %v", name, readRegex(r).topics), true
+	case recordMember:
+		md := readMemberMetadata(r)
+		return fmt.Sprintf("%s: instance=%s topics=%v regex=%q classic=%t", name, nullable(md.instanceID), md.topics, md.regex, md.classic != nil), true
+	}
+	c := readMemberCurrent(r)
+	return fmt.Sprintf("%s: epoch=%d before=%d state=%d has=%s revokes=%s", name, c.epoch, c.previousEpoch, c.state,
+		s.assigned(c.assigned), s.assigned(c.revoking)), true
+}
+
+var recordWords = map[recordKind]string{
+	recordGroup: "consumer group", recordOldMetadata: "old metadata", recordMember: "member", recordTargetEpoch: "target epoch",
+	recordTarget: "target", recordCurrent: "current", recordRegex: "regex",
+}
+
+func (s *script) assigned(a assignor.Assignment) string {
+	var topics []kmsg.AssignmentTopicPartition
+	for _, t := range a {
+		topics = append(topics, kmsg.AssignmentTopicPartition{TopicID: t.Topic, Partitions: t.Partitions})
+	}
+	return s.formatPartitions(topics)
 }
 
 // assignmentText prints what a member of the classic protocol is assigned by the coordinator; other bytes as they stand.

@@ -176,6 +176,10 @@ func (o *ownScript) run(t *testing.T, d *datadriven.TestData) string {
 		cfg.MemoryBytes = a.number("memory", cfg.MemoryBytes)
 		cfg.MaxAppends = int(a.number("max-appends", int64(cfg.MaxAppends)))
 		cfg.OffsetsRetentionMS = a.number("retention", cfg.OffsetsRetentionMS)
+		cfg.ConsumerMaxSize = int(a.number("consumer-max-size", int64(cfg.ConsumerMaxSize)))
+		if policy := a.optional("migration"); policy != nil {
+			cfg.ConsumerMigration = MigrationPolicy{Upgrade: *policy == "upgrade", Downgrade: *policy == "downgrade"}
+		}
 		o.use(cfg)
 		return ""
 	case "max-size":
@@ -235,6 +239,9 @@ func (o *ownScript) printLog() string {
 }
 
 func (o *ownScript) formatRecord(rec wire.Record) string {
+	if text, ok := o.formatConsumerRecord(rec); ok {
+		return text
+	}
 	var group kmsg.GroupMetadataKey
 	if group.ReadFrom(rec.Key) == nil && group.Version == keyGroupMetadata {
 		if rec.Value == nil {
