@@ -128,6 +128,7 @@ func (g *groupService) newCoordinator() *group.Coordinator {
 	cfg.MinSessionTimeoutMS, cfg.MaxSessionTimeoutMS = int32(c.GroupSessionTimeoutMinMS), int32(c.GroupSessionTimeoutMaxMS)
 	cfg.InitialRebalanceDelayMS, cfg.MaxSize = int32(c.GroupInitialRebalanceDelayMS), c.GroupSizeMax
 	cfg.ConsumerSessionTimeoutMS, cfg.ConsumerHeartbeatIntervalMS = int32(c.GroupConsumerSessionMS), int32(c.GroupConsumerHeartbeatMS)
+	cfg.Rack = c.BrokerRack
 	cfg.ConsumerMaxSize, cfg.ConsumerAssignors = c.GroupConsumerSizeMax, c.GroupConsumerAssignors
 	cfg.ConsumerMigration, cfg.ConsumerRegexRefreshMS = migrationPolicy(c.GroupConsumerMigration), c.GroupConsumerRegexRefreshMS
 	cfg.OffsetMetadataMaxBytes = c.OffsetMetadataBytesMax
