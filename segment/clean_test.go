@@ -432,8 +432,20 @@ func TestCleanDamaged(t *testing.T) {
 	}
 }
 
-// TestCleanKeepsUndecodable: a batch whose records cannot be decoded stays, byte by byte.
+// TestCleanKeepsUndecodable: a batch whose records make no sense stays, byte by byte, and takes nothing away.
 func TestCleanKeepsUndecodable(t *testing.T) {
+	for _, deltas := range [][2]byte{{0, 0}, {2, 0}, {0, 6}, {1, 2}} { // zig-zag: 0 0, 1 0, 0 3, -1 1
+		bad := slices.Clone(keyed(wire.BatchHeader{}, "a=1", "b=1"))
+		bad[61+3], bad[61+9+3] = deltas[0], deltas[1]
+		bad.SetMaxTimestamp(0) // with a checksum that matches
+		want := slices.Clone(bad)
+		h := compacted(t, keyed(wire.BatchHeader{}, "a=0", "c=0"), bad, keyed(wire.BatchHeader{}, "c=3"), keyed(wire.BatchHeader{}, "d=4"))
+		want.SetBaseOffset(2)
+		got := allBatches(t, h.fs, h.log.Segments()[0].LogName())
+		if len(got) != 4 || got[0].RecordCount() != 1 || !bytes.Equal(got[1], want) || got[2].RecordCount() != 1 {
+			t.Errorf("offset deltas %v: %x", deltas, got)
+		}
+	}
 	bad := keyed(wire.BatchHeader{Codec: wire.CompressionZstd}, "a=1")
 	bad = slices.Clone(bad)
 	bad[len(bad)-5] ^= 0xff

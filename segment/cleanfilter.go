@@ -76,10 +76,10 @@ func (f *cleanFilter) needed(b wire.RecordBatch) bool {
 	return b.IsControl() && b.ProducerEpoch() == r.epoch
 }
 
-// choose decides for each record. ok is false if the records cannot be decoded: then all of the batch stays as it is.
+// choose decides for each record. ok is false if the records make no sense: then all of the batch stays as it is.
 func (f *cleanFilter) choose(b wire.RecordBatch) (kept int, tombstones, ok bool) {
-	it, err := b.Records(f.dec)
-	if err != nil {
+	it, ok := soundRecords(b, f.dec)
+	if !ok {
 		return 0, false, false
 	}
 	for rec, more := it.Next(); more; rec, more = it.Next() {
@@ -90,7 +90,25 @@ func (f *cleanFilter) choose(b wire.RecordBatch) (kept int, tombstones, ok bool)
 			tombstones = tombstones || rec.Value == nil
 		}
 	}
-	return kept, tombstones, it.Err() == nil
+	return kept, tombstones, true
+}
+
+// soundRecords gives an iterator over b's records if all of them can be decoded and their offsets rise within the batch. A log
+// that was not always compacted may have batches that nobody has looked into.
+func soundRecords(b wire.RecordBatch, dec *wire.Decompressor) (records wire.RecordIterator, ok bool) {
+	it, err := b.Records(dec)
+	if err != nil {
+		return it, false
+	}
+	records = it // a copy, at the first record
+	last := int32(-1)
+	for rec, more := it.Next(); more; rec, more = it.Next() {
+		if rec.OffsetDelta <= last {
+			return it, false
+		}
+		last = rec.OffsetDelta
+	}
+	return records, it.Err() == nil && last <= b.LastOffsetDelta()
 }
 
 func (f *cleanFilter) stays(b wire.RecordBatch, rec *wire.Record) bool {

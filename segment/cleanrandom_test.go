@@ -250,7 +250,41 @@ func (y *history) check(t *testing.T, h *harness) {
 		}
 	}
 	y.checkTombstones(t, got, visible)
+	y.checkTimes(t, h)
 	y.checkClean(t, got)
+}
+
+// checkTimes: a lookup by time finds the first record of the log that is late enough, and the latest of all.
+func (y *history) checkTimes(t *testing.T, h *harness) {
+	t.Helper()
+	var offsets []wire.Offset
+	var times []wire.Timestamp
+	for _, s := range h.log.Segments() {
+		for _, b := range allBatches(t, h.fs, s.LogName()) {
+			it, err := b.Records(nil)
+			must(t, err)
+			for rec, ok := it.Next(); ok; rec, ok = it.Next() {
+				offsets, times = append(offsets, b.BaseOffset()+wire.Offset(rec.OffsetDelta)), append(times, b.RecordTimestamp(rec))
+			}
+		}
+	}
+	end := h.log.LogEndOffset()
+	for range 4 {
+		target := wire.Timestamp(y.now - y.rng.Int64N(30_000))
+		i := slices.IndexFunc(times, func(ts wire.Timestamp) bool { return ts >= target })
+		off, ts, _, found, err := h.log.PlanTimeLookup(target, end).Run(h.open)
+		if err != nil || found != (i >= 0) || found && (off != offsets[i] || ts != times[i]) {
+			t.Fatalf("time %d: offset %d at %d (%t), want number %d of %d; %v", target, off, ts, found, i, len(offsets), err)
+		}
+	}
+	if len(times) == 0 {
+		return
+	}
+	latest := slices.Max(times)
+	off, ts, _, found, err := h.log.PlanMaxTimestamp(end).Run(h.open)
+	if i := slices.Index(times, latest); err != nil || !found || ts != latest || off != offsets[i] {
+		t.Fatalf("latest: offset %d at %d (%t), want %d at %d; %v", off, ts, found, offsets[i], latest, err)
+	}
 }
 
 // checkTombstones: a key's newest record that is a tombstone may be missing only if it was found that long ago.

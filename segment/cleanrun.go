@@ -113,10 +113,10 @@ func (j *CleanJob) mapSegment(s *cleanSource, txns *cleanTxns) (full bool, err e
 	}
 }
 
-// mapBatch puts the batch's keys; false if the map is full. What cannot be decoded has no keys: all of it stays.
+// mapBatch puts the batch's keys; false if the map is full. What makes no sense has no keys: all of it stays.
 func (j *CleanJob) mapBatch(b wire.RecordBatch) bool {
-	it, err := b.Records(j.filter.dec)
-	if err != nil {
+	it, ok := soundRecords(b, j.filter.dec)
+	if !ok {
 		return true
 	}
 	for rec, ok := it.Next(); ok; rec, ok = it.Next() {
