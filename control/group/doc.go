@@ -45,13 +45,46 @@
 // sync. A static member (KIP-345) is known by its instance id: when it joins without a member id it gets a new one, its old
 // one is fenced, and a stable group goes on as it was.
 //
+// # Consumer groups
+//
+// A consumer group has three epochs. The group's rises with each change of members, of what they read, or of the topics. The
+// targets' is that of the last assignment that was computed. A member's is the one that it has got to:
+//
+//	                       ┌────────── the target is for a newer epoch ──────────┐
+//	                       v                                                     │
+//	joins (epoch 0) ──> has something to give up? ──yes──> unrevoked ──it says that it gave it up──┐
+//	                       │ no                              │ not within its rebalance timeout     │
+//	                       v                                 v                                      v
+//	        do others still own what it shall have?        fenced                     (the same question again)
+//	              │ yes               │ no
+//	              v                   v
+//	          unreleased ────────> stable: it has its target
+//	              each heartbeat asks again
+//
+// Only the member's own heartbeat moves it, and a partition is given to it only when nobody owns it: what is assigned or not
+// yet revoked is owned. A member that leaves (-1), is silent for a session, or does not revoke in time is fenced: its
+// partitions are free. A static member that leaves for a while (-2) keeps them for who joins with its instance id.
+//
+// The topics are given by SetTopics; each group looks at them at its next heartbeat and keeps a hash of those that it reads.
+// Regular expressions are resolved after the answer to a heartbeat, all of a group together, at most every ten seconds.
+//
+// A member of the classic protocol can be in a consumer group: its JoinGroup is such a heartbeat, its epoch a generation
+// (classicmember.go). The first member of the consumer protocol that joins a classic group of consumers makes it a consumer
+// group, and when the last one goes it is a classic group again (upgrade.go, downgrade.go). The offsets stay.
+//
+// A change of a consumer group touches records by name; their values are made when they are written. If an append fails, its
+// names are written anew, a second later or with the next change, and who is told of a later change is told after that.
+//
 // # Records
 //
 // OffsetCommitKey 1 with OffsetCommitValue 4 (1 if the commit has a retention time), GroupMetadataKey 2 with
 // GroupMetadataValue 3, byte for byte as Kafka 4.1.1 writes them; older values are read. A new group's first record, the
 // record of a generation with its assignment, that of a group that became empty, a static member's new id, commits and
 // tombstones are written. Answers that tell of something written wait until it is durable, and offsets are fetched only
-// once they are. A restart knows of a member's protocols only the chosen one, as in Kafka.
+// once they are. A restart knows of a classic member's protocols only the chosen one, as in Kafka.
+//
+// Of a consumer group: the group 3, a tombstone 4 where Kafka before 4.1 kept topics, a member 5, the targets' epoch 6, a
+// target 7, where a member stands 8, a regular expression with its topics 16; all in version 0, as Kafka 4.1.1 writes them.
 //
 // # Bounds
 //
@@ -73,6 +106,14 @@
 //	G7  the list, the maps and the counts of members agree
 //	G8  the votes for protocols are those of the members
 //	G9  an offset is stored or under way, and is counted
+//	M1  no partition is owned by two members, or the target of two
+//	M2  a consumer group has nothing of the classic protocol
+//	M3  no member and no target is ahead of the group's epoch
+//	M4  the state is what epochs and members make it
+//	M5  the counts of members, topics, expressions and protocols agree
+//	M6  a member that is unrevoked has something to revoke, or left for a while
+//	M7  a member of a consumer group has a session that runs
+//	M8  a member that is stable in the targets' epoch has its target
 //	C1  memory and waiting requests are counted exactly
 //	C2  the timer heap is in order, and no timer is due before its place in it
 //
@@ -93,6 +134,11 @@
 //     not with the generation that is over.
 //   - A group of static members none of which rejoins is waited for again for at least a second, however short the
 //     rebalance timeout.
+//   - ConsumerGroupDescribe and ListGroups tell of what is under way too.
+//   - A consumer group's records that an append could not write are written later; in Kafka all that follows fails too.
+//   - Whether all members read the same is seen by what they read, not by how they subscribe.
+//   - A static member that joins with the member id of another is FENCED_INSTANCE_ID; in Kafka the other's partitions are
+//     lost sight of.
 //   - The bounds above; at most 1,000 protocols a member (INVALID_REQUEST); a group that is named twice in one
 //     DescribeGroups is described once, and all its offsets are told once in one OffsetFetch.
 package group

@@ -131,18 +131,26 @@ func (c *Config) checkBounds() error {
 			"raise it, or lower socket.request.max.bytes")
 	case c.GroupSessionTimeoutMinMS > c.GroupSessionTimeoutMaxMS:
 		return c.errorAt("group.min.session.timeout.ms", fmt.Sprintf("more than group.max.session.timeout.ms=%d", c.GroupSessionTimeoutMaxMS), "lower it")
-	case c.GroupConsumerSessionMS < c.GroupConsumerSessionMinMS || c.GroupConsumerSessionMS > c.GroupConsumerSessionMaxMS:
-		return c.errorAt("group.consumer.session.timeout.ms", fmt.Sprintf("not within group.consumer.min.session.timeout.ms=%d and group.consumer.max.session.timeout.ms=%d",
-			c.GroupConsumerSessionMinMS, c.GroupConsumerSessionMaxMS), "move it, or one of them")
-	case c.GroupConsumerHeartbeatMS < c.GroupConsumerHeartbeatMinMS || c.GroupConsumerHeartbeatMS > c.GroupConsumerHeartbeatMaxMS:
-		return c.errorAt("group.consumer.heartbeat.interval.ms", fmt.Sprintf("not within group.consumer.min.heartbeat.interval.ms=%d and group.consumer.max.heartbeat.interval.ms=%d",
-			c.GroupConsumerHeartbeatMinMS, c.GroupConsumerHeartbeatMaxMS), "move it, or one of them")
 	case c.GroupConsumerHeartbeatMS >= c.GroupConsumerSessionMS:
 		return c.errorAt("group.consumer.heartbeat.interval.ms", fmt.Sprintf("not less than group.consumer.session.timeout.ms=%d", c.GroupConsumerSessionMS), "lower it")
 	case !knowsAssignors(c.GroupConsumerAssignors):
 		return c.errorAt("group.consumer.assignors", "not a list of assignors that are built", "name uniform, range or both")
 	case c.DefaultReplicationFactor < 1:
 		return c.errorAt("default.replication.factor", "Value must be at least 1", "")
+	}
+	return nil
+}
+
+// checkConsumerGroups holds what consumer groups go by within the bounds that Kafka has for it.
+func (c *Config) checkConsumerGroups() error {
+	for _, name := range []string{"session.timeout.ms", "heartbeat.interval.ms"} {
+		value, _ := c.number("group.consumer." + name)
+		least, _ := c.number("group.consumer.min." + name)
+		most, _ := c.number("group.consumer.max." + name)
+		if value < least || value > most {
+			return c.errorAt("group.consumer."+name, fmt.Sprintf("not within group.consumer.min.%s=%d and group.consumer.max.%s=%d",
+				name, least, name, most), "move it, or one of them")
+		}
 	}
 	return nil
 }

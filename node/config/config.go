@@ -77,11 +77,7 @@ type Config struct {
 	GroupSizeMax                 int      `property:"group.max.size"`
 	GroupConsumerAssignors       []string `property:"group.consumer.assignors"`
 	GroupConsumerSessionMS       int64    `property:"group.consumer.session.timeout.ms"`
-	GroupConsumerSessionMinMS    int64    `property:"group.consumer.min.session.timeout.ms"`
-	GroupConsumerSessionMaxMS    int64    `property:"group.consumer.max.session.timeout.ms"`
 	GroupConsumerHeartbeatMS     int64    `property:"group.consumer.heartbeat.interval.ms"`
-	GroupConsumerHeartbeatMinMS  int64    `property:"group.consumer.min.heartbeat.interval.ms"`
-	GroupConsumerHeartbeatMaxMS  int64    `property:"group.consumer.max.heartbeat.interval.ms"`
 	GroupConsumerSizeMax         int      `property:"group.consumer.max.size"`
 	GroupConsumerMigration       string   `property:"group.consumer.migration.policy"`
 	GroupConsumerRegexRefreshMS  int64    `property:"group.consumer.regex.refresh.interval.ms"`
@@ -105,7 +101,7 @@ func (c *Config) build() error {
 		c.Loops = runtime.GOMAXPROCS(0)
 	}
 	for _, step := range []func() error{
-		c.checkIdentity, c.checkSecurity, c.buildLogDirs, c.buildListeners, c.buildOverrides, c.checkBounds,
+		c.checkIdentity, c.checkSecurity, c.buildLogDirs, c.buildListeners, c.buildOverrides, c.checkBounds, c.checkConsumerGroups,
 	} {
 		if err := step(); err != nil {
 			return err

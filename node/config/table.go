@@ -26,7 +26,7 @@ func buildTable() []Property {
 		securityProperties,
 		remoteStorageProperties, cleanerProperties, fixedCleanerProperties, compressionProperties, fileProperties,
 		quorumProperties, replicationProperties,
-		transactionProperties, fixedTransactionProperties, shareProperties, newGroupProperties, coordinatorProperties,
+		transactionProperties, fixedTransactionProperties, shareProperties, newGroupProperties, groupBoundProperties, coordinatorProperties,
 		threadProperties, quotaProperties, metricProperties, policyProperties,
 		ringmillProperties,
 	)

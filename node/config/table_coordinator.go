@@ -69,6 +69,14 @@ var newGroupProperties = withoutEffect(
 	property("group.streams.session.timeout.ms", Int, "45000", atLeast(1), ReadOnly),
 )
 
+var groupBoundProperties = withoutEffect(
+	"groups have no settings of their own yet that these would bound; the node's own has to be within them",
+	property("group.consumer.max.heartbeat.interval.ms", Int, "15000", atLeast(1), ReadOnly),
+	property("group.consumer.max.session.timeout.ms", Int, "60000", atLeast(1), ReadOnly),
+	property("group.consumer.min.heartbeat.interval.ms", Int, "5000", atLeast(1), ReadOnly),
+	property("group.consumer.min.session.timeout.ms", Int, "45000", atLeast(1), ReadOnly),
+)
+
 var coordinatorProperties = withoutEffect(
 	"the group coordinator runs as one state machine: it has no threads, append linger or load buffer to set",
 	property("group.coordinator.append.linger.ms", Int, "5", atLeast(0), ReadOnly),
