@@ -15,8 +15,9 @@ import "github.com/ringmill/ringmill/wire"
 // epoch stay, so that readers and producers still find their way. One of which nothing is left goes, unless a producer's state
 // hangs on it or its segment ends with it: then its header stays.
 //
-// The delete horizon (KIP-534) is the time from which tombstones may go: delete.retention.ms after the first cleaning that found
-// nothing else to take from their keys. It stands in the batch, in the place of the base timestamp.
+// The delete horizon (KIP-534) is the time from which tombstones may go: delete.retention.ms after the first cleaning that took the
+// older records of their keys. It stands in the batch, in the place of the base timestamp. A batch beyond what the map of keys covers
+// gets none yet: Kafka sets it there too, and may so take a tombstone in the same cleaning as the value that a reader has seen.
 type cleanFilter struct {
 	plan    *CleanPlan
 	newest  *offsetMap
@@ -45,7 +46,8 @@ func (f *cleanFilter) batch(dst []byte, b wire.RecordBatch, last bool) []byte {
 		}
 	}
 	f.result.RecordsKept += int64(kept)
-	horizon := (tombstones || markerOfNone) && !b.HasDeleteHorizon()
+	covered := b.LastOffset() <= f.newest.latest
+	horizon := (tombstones && covered || markerOfNone) && !b.HasDeleteHorizon()
 	switch {
 	case kept == 0 && (last || f.needed(b)):
 		f.result.Changed = f.result.Changed || b.RecordCount() > 0

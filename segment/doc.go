@@ -64,6 +64,7 @@
 //   - Damage below the recovery point is kept and reported where Kafka would cut.
 //   - Compaction keeps the last batch of each segment that it writes, if need be without records, so that no gap is at a segment's
 //     end; it leaves alone a segment of which nothing goes; and it cleans no further than the recovery point.
+//   - A tombstone beyond what one cleaning's map of keys covers gets its delete horizon from the next one.
 //   - A batch that compaction has emptied keeps its greatest timestamp, but not in the time index.
 //   - A batch whose records cannot be decoded stays as it is; Kafka stops to clean the partition.
 //   - The aborted transactions of a fetch come in the order of their first offsets; Kafka's order is that of the markers.

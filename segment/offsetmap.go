@@ -10,11 +10,13 @@ import (
 
 // offsetMap maps keys to the offset of their newest record, for one cleaning. Of a key it keeps 128 bits of its SHA-256 (Kafka's
 // SkimpyOffsetMap keeps its MD5), so that an entry has 24 bytes whatever the key, and so that nobody can find two keys of which
-// one would delete the other. It grows as entries come, up to its bound; then it is full.
+// one would delete the other. It grows as entries come, up to its bound, and while it doubles it takes half as much again; at the
+// bound it is full.
 type offsetMap struct {
 	slots    []offsetSlot
 	used     int
 	slotsMax int         // bound of len(slots)
+	halvings int         // of slotsMax, for the next len(slots)
 	usedMax  int         // bound of used
 	latest   wire.Offset // offsets up to this one have been put; NoOffset if none
 }
@@ -35,7 +37,11 @@ const (
 // newOffsetMap gives a map of at most memory bytes that is full when load of its slots are used.
 func newOffsetMap(memory int64, load float64) *offsetMap {
 	slots := max(memory/offsetSlotBytes, 2)
-	return &offsetMap{slotsMax: int(slots), usedMax: min(max(int(float64(slots)*load), 1), int(slots)-1), latest: wire.NoOffset}
+	halvings := 0
+	for slots>>(halvings+1) >= offsetSlotsMin {
+		halvings++
+	}
+	return &offsetMap{halvings: halvings, slotsMax: int(slots), usedMax: min(max(int(float64(slots)*load), 1), int(slots)-1), latest: wire.NoOffset}
 }
 
 func hashKey(key []byte) [2]uint64 {
@@ -88,7 +94,8 @@ func (m *offsetMap) grow() {
 		return
 	}
 	old := m.slots
-	m.slots = make([]offsetSlot, min(max(2*len(old), offsetSlotsMin), m.slotsMax))
+	m.slots = make([]offsetSlot, m.slotsMax>>m.halvings)
+	m.halvings--
 	for i := range old {
 		if old[i].next != 0 {
 			*m.slot(old[i].hash) = old[i]
