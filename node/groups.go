@@ -201,6 +201,10 @@ func loadGroupRecord(c *group.Coordinator, batch wire.RecordBatch, rec wire.Reco
 // hears of it afterwards: perhaps twice, which changes nothing.
 func (g *groupService) txnEnded(index wire.PartitionIndex, m txnMarker, then func()) {
 	g.inbox.put(func() {
+		if int(index) >= len(g.shards) { // as in call; the coordinator will read the marker with its log
+			then()
+			return
+		}
 		s := g.shards[index]
 		end := func() {
 			g.apply(s, s.coordinator.TxnEnded(g.nowMS(), wallNow(), m.producerID, m.commit))
@@ -218,6 +222,10 @@ func (g *groupService) txnEnded(index wire.PartitionIndex, m txnMarker, then fun
 func (g *groupService) call(shard int32, client api.Client, req kmsg.Request) kmsg.Response {
 	answer := make(chan kmsg.Response, 1)
 	g.inbox.put(func() {
+		if int(shard) >= len(g.shards) { // the topic is there a moment before its coordinators are
+			answer <- group.Refuse(req, wire.CoordinatorNotAvailable)
+			return
+		}
 		s := g.shards[shard]
 		g.next++
 		g.waiting[g.next] = answer
