@@ -38,7 +38,7 @@
 //
 // A loop's bounds: provided buffers 8 MiB, request memory (ringmill.request.memory.bytes over the loops, and beyond it one
 // request of socket.request.max.bytes, so that large ones cannot hold each other up), free slabs slabKeep, cold-read scratch
-// 2 MiB, mailbox 2 MiB, the journal's plan 68 KiB, and kept for reuse outKeepMax buffers of outBufferMax (16 MiB) and
+// 2 MiB, mailbox 2 MiB, loaded indexes indexBytesMax, the journal's plan 68 KiB, and kept for reuse outKeepMax buffers of outBufferMax (16 MiB) and
 // pendingFreeMax answers of 4 KiB (4 MiB). The node's: cold requests of coldBytesMax a connection, decodeBytesMax decoded at
 // once, what the group coordinators may hold (groupService.newCoordinator), and while it cleans the cleaner's map of keys, one and a
 // half times log.cleaner.dedupe.buffer.size, a batch, its records (wire.DecompressedMax) and 1 MiB to write.

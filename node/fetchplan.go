@@ -198,6 +198,7 @@ func (l *Loop) loadIndex(s *fetchShare, part *partition, plan segment.FetchPlan)
 				s.located = &located{err: err}
 			default:
 				part.log().IndexLoaded(index)
+				l.indexes.add(part, plan.Segment, index.Size())
 			}
 			s.plan()
 		})

@@ -42,9 +42,10 @@ type Loop struct {
 	starved []*Conn
 	freed   bool
 
-	sync   syncer
-	timers timerHeap
-	cold   coldReads
+	sync    syncer
+	timers  timerHeap
+	indexes indexMemory
+	cold    coldReads
 
 	// wall is the wall clock at the start of the turn, for record timestamps; mono the monotonic one, for the rest.
 	wall wire.Timestamp
