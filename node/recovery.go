@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"sync"
 
+	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
 )
@@ -34,13 +34,31 @@ func (n *Node) loadTopics() error {
 		for i := range t.Partitions {
 			tp := wire.TopicPartition{Topic: t.Name, Partition: wire.PartitionIndex(i)}
 			f, ok := dirs[tp]
+			if !ok {
+				n.noteMissing(tp)
+			}
+			delete(dirs, tp)
 			if !ok || readTopicID(f.dir.fs, f.path) != t.ID && !readTopicID(f.dir.fs, f.path).IsZero() {
 				f = foundPartition{dir: n.dirFor(), tp: tp}
 			}
 			jobs = append(jobs, &openJob{topic: topic, found: f})
 		}
 	}
+	for _, f := range dirs {
+		n.log.throttled("directory of no topic: left alone", "directory", f.path)
+	}
 	return n.runOpenJobs(jobs)
+}
+
+// noteMissing reports a partition whose directory is gone though a checkpoint says that it had records. It is made anew, as a
+// crash may have left it out when the topic was made.
+func (n *Node) noteMissing(tp wire.TopicPartition) {
+	for _, d := range n.dirs {
+		if d.recovery[tp] > 0 || d.starts[tp] > 0 {
+			slog.Error("directory of a partition is missing: it begins anew, empty", "partition", segment.PartitionDir(tp),
+				"directory", d.path, "recoveryPoint", int64(d.recovery[tp]))
+		}
+	}
 }
 
 // openJob opens one partition's log.
@@ -79,6 +97,9 @@ func (n *Node) runOpenJobs(jobs []*openJob) error {
 	if err := n.replayJournals(jobs); err != nil {
 		return err
 	}
+	if err := n.raiseProducerIDs(jobs); err != nil {
+		return startError(n.state.path, err)
+	}
 	for _, j := range jobs {
 		j.topic.parts[j.found.tp.Partition] = n.newPartition(j.topic, j.found.tp.Partition, j.found.dir, j.log)
 		if j.found.tp.Partition == wire.PartitionIndex(len(j.topic.parts)-1) {
@@ -86,6 +107,20 @@ func (n *Node) runOpenJobs(jobs []*openJob) error {
 		}
 	}
 	return nil
+}
+
+// raiseProducerIDs sees to it that no id is handed out which a log knows: one of a directory that Apache Kafka wrote, or of
+// metadata that was lost. A new producer of that id would have its first records taken for repetitions and dropped.
+func (n *Node) raiseProducerIDs(jobs []*openJob) error {
+	next := n.Image().NextProducerID()
+	for _, j := range jobs {
+		next = max(next, j.log.ProducerIDsEnd())
+	}
+	if next == n.Image().NextProducerID() {
+		return nil
+	}
+	_, err := n.applyMeta(image.ProducerIDsRecord{Next: next})
+	return err
 }
 
 func (j *openJob) run(n *Node) {
@@ -107,7 +142,7 @@ func (j *openJob) run(n *Node) {
 // interrupted, is set aside first.
 func createLog(d *logDir, path string, cfg segment.Config, id wire.TopicID) (*segment.Log, error) {
 	if _, err := d.fs.Stat(path); err == nil {
-		if err := d.fs.Rename(path, path+"."+strings.ReplaceAll(newUUID().String(), "-", "")+"-stray"); err != nil {
+		if err := d.fs.Rename(path, segment.SetAside(path, newUUID(), "-stray")); err != nil {
 			return nil, err
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +52,9 @@ func (n *Node) openStorage(fsys segment.FS) error {
 		return &StartError{Path: n.state.path, Problem: err.Error(), Cure: "restore the state directory from a copy"}
 	}
 	n.image.Store(n.store.Image())
+	if cut := n.store.Report().TruncatedBytes; cut > 0 {
+		slog.Warn("torn tail of the metadata cut: its last change is gone", "directory", n.state.path, "bytes", cut)
+	}
 	return n.identify()
 }
 
@@ -94,10 +98,7 @@ func (n *Node) identify() error {
 		cluster = newUUID().String()
 	}
 	if fresh {
-		if _, err := n.applyMeta(image.ClusterRecord{ClusterID: cluster, NodeID: n.config().NodeID}); err != nil {
-			return startError(n.state.path, err)
-		}
-		if err := n.importTopics(); err != nil {
+		if err := n.begin(cluster); err != nil {
 			return err
 		}
 	}
@@ -105,6 +106,29 @@ func (n *Node) identify() error {
 		if err := writeMetaProperties(d, cluster, n.config().NodeID); err != nil {
 			return startError(d.path, err)
 		}
+	}
+	return nil
+}
+
+// begin writes the first metadata, as one batch: the cluster, and the topics that lie in the log directories already. A kill
+// between the two would leave topics behind for ever.
+func (n *Node) begin(cluster string) error {
+	if _, err := n.dirs[0].fs.Stat(n.journalName(0)); err == nil { // journals are made later than the metadata
+		return &StartError{Path: filepath.Join(n.state.path, image.LogName), Problem: "the metadata is missing, though a node has run here",
+			Cure: "restore the state directory from a copy, or remove it whole: the topics are taken up again, without their configurations"}
+	}
+	topics, err := n.topicsFound()
+	if err != nil {
+		return err
+	}
+	records := append([]image.Record{image.ClusterRecord{ClusterID: cluster, NodeID: n.config().NodeID}}, topics...)
+	_, err = n.applyMeta(records...)
+	var record *image.RecordError
+	switch {
+	case errors.As(err, &record):
+		return &StartError{Path: n.dirs[0].path, Problem: err.Error(), Cure: "move the topic's directories away"}
+	case err != nil:
+		return startError(n.state.path, err)
 	}
 	return nil
 }

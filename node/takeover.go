@@ -42,12 +42,12 @@ func (n *Node) scanDirs() ([]foundPartition, error) {
 	return found, nil
 }
 
-// importTopics takes up the topics of a log directory that Apache Kafka wrote: once, when the node's own metadata is
-// new. Later a directory that no topic has is a leftover, not a topic.
-func (n *Node) importTopics() error {
+// topicsFound gives the topics of log directories that Apache Kafka wrote, as records: asked for once, when the node's own
+// metadata is new. Later a directory that no topic has is a leftover, not a topic.
+func (n *Node) topicsFound() (records []image.Record, err error) {
 	found, err := n.scanDirs()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	topics := make(map[string]*image.TopicRecord)
 	var order []string
@@ -65,22 +65,19 @@ func (n *Node) importTopics() error {
 	}
 	configs, err := n.takeoverConfigs()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range order {
 		t := topics[name]
 		if t.ID.IsZero() {
 			t.ID = newUUID()
 		}
-		records := append([]image.Record{*t}, configRecords(name, n.validConfigs(name, configs[name]))...)
-		if _, err := n.applyMeta(records...); err != nil {
-			return &StartError{Path: n.dirs[0].path, Problem: "topic " + name + ": " + err.Error(), Cure: "move its directories away"}
-		}
+		records = append(append(records, *t), configRecords(name, n.validConfigs(name, configs[name]))...)
 	}
 	if len(order) > 0 {
-		slog.Info("topics taken up from the log directories", "topics", len(order))
+		slog.Info("topics taken up from the log directories", "topics", len(order), "configured", len(configs))
 	}
-	return nil
+	return records, nil
 }
 
 func readTopicID(fsys segment.FS, dir string) wire.TopicID {

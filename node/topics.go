@@ -158,7 +158,7 @@ const deletedDirSuffix = "-delete"
 // removePartitionFiles renames a partition's directory as Kafka does and removes it later.
 func (n *Node) removePartitionFiles(p *partition, delay time.Duration) {
 	from := p.log().Dir()
-	gone := fmt.Sprintf("%s.%x%s", from, newUUID(), deletedDirSuffix)
+	gone := segment.SetAside(from, newUUID(), deletedDirSuffix)
 	if err := p.dir.fs.Rename(from, gone); err != nil {
 		n.log.throttled("directory of a deleted partition stays", "directory", from, "error", err)
 		return

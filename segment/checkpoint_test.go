@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/ringmill/ringmill/wire"
@@ -166,6 +167,19 @@ func TestParsePartitionDir(t *testing.T) {
 		string(bytes.Repeat([]byte("x"), 250)) + "-0", "t-+1", "t-1_0"} {
 		if got, ok := ParsePartitionDir(name); ok {
 			t.Errorf("%q read as %v", name, got)
+		}
+	}
+}
+
+func TestSetAside(t *testing.T) {
+	long := strings.Repeat("n", topicNameMax)
+	for dir, want := range map[string]string{
+		"/logs/a-b-12":         "/logs/a-b-12.000102030405060708090a0b0c0d0e0f-delete",
+		"/logs/" + long + "-0": "/logs/" + long[:255-len("-0.000102030405060708090a0b0c0d0e0f-delete")] + "-0.000102030405060708090a0b0c0d0e0f-delete",
+	} {
+		id := wire.TopicID{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
+		if got := SetAside(dir, id, "-delete"); got != want {
+			t.Errorf("%s becomes %s, want %s", dir, got, want)
 		}
 	}
 }

@@ -311,6 +311,20 @@ func TestJournalGrowth(t *testing.T) {
 	wantEntries(t, m, big+"0", big+"1", big+"2")
 }
 
+// TestJournalCutShort: a journal always has its first two tracks; what a cut took from it is not taken for empty.
+func TestJournalCutShort(t *testing.T) {
+	j, m := newTestJournal(t, 2)
+	appendAll(j, m, entryOf(0, "a"))
+	sync(j)
+	for _, size := range []int{journalHeadBytes, journalHeadBytes + 200, len(m.bytes) - 1} {
+		cut := &memory{bytes: slices.Clone(m.bytes[:size])}
+		var damage *JournalError
+		if _, err := readAll(t, cut); !errors.As(err, &damage) {
+			t.Errorf("%d of %d bytes: %v", size, len(m.bytes), err)
+		}
+	}
+}
+
 func TestOpenJournalResizes(t *testing.T) {
 	for _, bytes := range []int64{2, 5, 3} {
 		_, m := newTestJournal(t, 4)

@@ -49,6 +49,9 @@ func ReadJournal(r io.ReaderAt, size int64) (*JournalReader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if whole := journalHeadBytes + journalTracksMin*slot.trackBytes; size < whole {
+		return nil, &JournalError{Reason: fmt.Sprintf("the file has %d bytes and never had less than %d", size, whole)}
+	}
 	jr := &JournalReader{r: r, size: size, slot: slot, expected: slot.floor}
 	if jr.runs, err = jr.findRuns(); err != nil {
 		return nil, err

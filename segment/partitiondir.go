@@ -1,6 +1,8 @@
 package segment
 
 import (
+	"fmt"
+	"path"
 	"strconv"
 	"strings"
 
@@ -13,6 +15,18 @@ const topicNameMax = 249
 // PartitionDir gives the name of a partition's directory: "<topic>-<partition>".
 func PartitionDir(tp wire.TopicPartition) string {
 	return tp.Topic + "-" + strconv.Itoa(int(tp.Partition))
+}
+
+// fileNameMax is the longest file name in bytes (NAME_MAX of Linux).
+const fileNameMax = 255
+
+// SetAside gives the path that a partition's directory is renamed to when its log is deleted or disowned. As in Kafka the topic's
+// name is cut where the whole would be longer than a file's name may be.
+func SetAside(dir string, id wire.TopicID, suffix string) string {
+	parent, name := path.Split(dir)
+	dash := strings.LastIndexByte(name, '-')
+	end := fmt.Sprintf("%s.%x%s", name[dash:], id[:], suffix)
+	return parent + name[:min(dash, fileNameMax-len(end))] + end
 }
 
 // ParsePartitionDir reads a directory's name that PartitionDir made. ok is false for any other: too for those that Kafka gives

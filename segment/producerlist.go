@@ -51,6 +51,20 @@ func (l *Log) Producers() []ActiveProducer {
 	return out
 }
 
+// producerIDMax bounds the ids that ProducerIDsEnd minds. A client may write under any id; one beyond this was never handed
+// out, and must not use up those that are left.
+const producerIDMax = 1 << 62
+
+// ProducerIDsEnd is one beyond the greatest producer id that the log knows; 0 if it knows none.
+func (l *Log) ProducerIDsEnd() (end wire.ProducerID) {
+	for id := range l.producers.producers {
+		if id < producerIDMax {
+			end = max(end, id+1)
+		}
+	}
+	return end
+}
+
 // entries gives the table as a snapshot's entries, by producer id.
 func (t *ProducerStateTable) entries() []ProducerEntry {
 	out := make([]ProducerEntry, 0, len(t.producers))
