@@ -367,6 +367,7 @@ func TestCleanRetained(t *testing.T) {
 func compactedInTwo(t *testing.T) *harness {
 	h, err := createHarness(newLogsFS(t, 1), transcriptDir, compactConfig())
 	must(t, err)
+	h.now = 100
 	for range 2 {
 		_, _, err := h.append(keyed(wire.BatchHeader{BaseTimestamp: 100}, "a=1", "b=2"), 0)
 		must(t, err)
@@ -412,6 +413,34 @@ func TestCleanable(t *testing.T) {
 	must(t, h.flush())
 	l.CleanDone(wire.NoOffset)
 	check("an open transaction", 600, 5, segment.Cleanable{FirstUncleanable: 4, CleanableBytes: 2 * size})
+}
+
+// TestCleanedSegmentsExpire: a segment of which compaction has left no record does not hold back those behind it.
+func TestCleanedSegmentsExpire(t *testing.T) {
+	h := compactedInTwo(t)
+	_, _, err := h.append(keyed(wire.BatchHeader{BaseTimestamp: 2000}, "a=3"), 0)
+	must(t, err)
+	cfg := *h.log.Config()
+	cfg.Delete, cfg.RetentionMS, cfg.SegmentBytes = true, 1000, 100 // too small to join segments
+	h.log.SetConfig(cfg)
+	_, err = h.clean(1000, 5, cleanOptions)
+	must(t, err)
+	for range 2 {
+		if segs := h.log.Segments(); len(segs) != 3 || segs[0].MaxTimestamp() >= 0 || segs[1].MaxTimestamp() != 100 {
+			t.Fatalf("%d segments, the first of time %d", len(segs), segs[0].MaxTimestamp())
+		}
+		if got := h.log.PlanRetention(1050, 5); len(got) != 0 {
+			t.Errorf("%d segments go before their time", len(got))
+		}
+		if got := h.log.PlanRetention(1200, 5); len(got) != 2 {
+			t.Errorf("%d segments go, want 2", len(got))
+		}
+		must(t, h.close())
+		l, _, err := segment.OpenLog(h.fs, transcriptDir, cfg, segment.OpenOptions{Clean: true, RecoveryPoint: 5})
+		must(t, err)
+		h, err = attach(h.fs, l)
+		must(t, err)
+	}
 }
 
 // TestCleanDamaged: a log with bytes that are no batch is not cleaned, and not changed.

@@ -21,16 +21,19 @@ func (l *Log) PlanRetention(now wire.Timestamp, highWatermark wire.Offset) []*Se
 		return nil
 	}
 	n := 0
-	for _, s := range l.segments {
+	for i, s := range l.segments {
 		if s.nextOffset > highWatermark || s == l.ActiveSegment() && s.size == 0 {
 			break
 		}
-		bySize := excess-int64(s.size) >= 0
-		if !bySize && s.nextOffset > l.start && !l.expired(s, now) {
-			break
+		switch bySize := excess-int64(s.size) >= 0; {
+		case bySize || s.nextOffset <= l.start || l.expired(s, now):
+			n = i + 1
+			excess -= int64(s.size)
+			continue
+		case s.retentionTimestamp() >= 0:
+			return append([]*Segment(nil), l.segments[:n]...)
 		}
-		excess -= int64(s.size)
-		n++
+		excess = -1 // compaction has left no time in it: it goes with what follows it, by time alone
 	}
 	return append([]*Segment(nil), l.segments[:n]...)
 }
