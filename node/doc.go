@@ -17,8 +17,13 @@
 // from goroutines to loops, there are only messages in a bounded Mailbox. A Produce or Fetch that concerns partitions
 // of several loops is split into items or shares that travel to the owners and back; the bytes stay where they were
 // received. Everything else is answered by a goroutine a request (package api), a connection having one under way at
-// most. The group coordinators are one goroutine's (groupService). Compaction is one goroutine's too (cleaner); whoever opens
-// a log's files by name keeps them from being swapped meanwhile (partition.named, holdNames).
+// most. The group coordinators are one goroutine's (groupService), the transaction coordinators another's (txnService).
+// Compaction is one goroutine's too (cleaner); whoever opens a log's files by name keeps them from being swapped meanwhile
+// (partition.named, holdNames).
+//
+// A batch of a transaction that is not open in its partition waits there for the coordinator's word (verification); the
+// others of its producer wait behind it, those of other producers do not. A marker is an append like any other; what a
+// coordinator let in before it sent the marker is told by their order (txnOrder), however they overtake each other.
 //
 // Nothing on a loop blocks: files are opened, rolled, read cold and synced in the background or on the ring; an append
 // is inline only where the file system would hand it to a worker thread anyway and it is small (logDir.inlineAppends).
@@ -40,6 +45,7 @@
 // request of socket.request.max.bytes, so that large ones cannot hold each other up), free slabs slabKeep, cold-read scratch
 // 2 MiB, mailbox 2 MiB, loaded indexes indexBytesMax, the journal's plan 68 KiB, and kept for reuse outKeepMax buffers of outBufferMax (16 MiB) and
 // pendingFreeMax answers of 4 KiB (4 MiB). The node's: cold requests of coldBytesMax a connection, decodeBytesMax decoded at
-// once, what the group coordinators may hold (groupService.newCoordinator), and while it cleans the cleaner's map of keys, one and a
-// half times log.cleaner.dedupe.buffer.size, a batch, its records (wire.DecompressedMax) and 1 MiB to write.
+// once, what the group coordinators may hold (groupService.newCoordinator), the transactional ids (txn.Config.MaxIDs), and
+// while it cleans the cleaner's map of keys, one and a half times log.cleaner.dedupe.buffer.size, a batch, its records
+// (wire.DecompressedMax) and 1 MiB to write.
 package node

@@ -136,3 +136,52 @@ func TestFranzIdempotentOverKill(t *testing.T) {
 		}
 	}
 }
+
+// TestFranzTransactionsOverKill: a transaction that kill -9 cuts in two is committed whole or not at all, and the next go on.
+func TestFranzTransactionsOverKill(t *testing.T) {
+	t.Parallel()
+	node := harness.Start(t, harness.Options{})
+	topic := node.CreateTopic(t, "exact", 3)
+	client := node.Client(t, kgo.TransactionalID("exact-"+topic), kgo.DefaultProduceTopic(topic))
+	var want []string
+	for txn := range 20 {
+		if err := client.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		var values []string
+		for i := range 10 {
+			v := fmt.Sprintf("%d-%d", txn, i)
+			values = append(values, v)
+			client.Produce(context.Background(), kgo.StringRecord(v), nil)
+			if txn%7 == 3 && i == 5 {
+				node.Kill(t)
+				node.Restart(t)
+			}
+		}
+		commit := txn%3 != 0
+		flushed := client.Flush(harness.Context(t))
+		if err := client.EndTransaction(harness.Context(t), kgo.TransactionEndTry(commit && flushed == nil)); err != nil {
+			t.Fatalf("transaction %d: %v", txn, err)
+		}
+		if commit && flushed == nil {
+			want = append(want, values...)
+		}
+	}
+	reader := node.Client(t, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	seen := make(map[string]int)
+	for n := 0; n < len(want); {
+		got := reader.PollFetches(harness.Context(t))
+		if err := got.Err0(); err != nil {
+			t.Fatal(err)
+		}
+		got.EachRecord(func(r *kgo.Record) {
+			seen[string(r.Value)]++
+			n++
+		})
+	}
+	for _, v := range want {
+		if seen[v] != 1 {
+			t.Errorf("record %s was read %d times", v, seen[v])
+		}
+	}
+}

@@ -10,9 +10,6 @@ import (
 // addPartitionsRow: version 4 and 5 are those of brokers (KIP-890); a client would have to know its transaction's version.
 var addPartitionsRow = row{wire.KeyAddPartitionsToTxn, 0, 5, on(addPartitionsToTxn)}
 
-// addPartitionsBatchedFrom is the first version that names several transactions.
-const addPartitionsBatchedFrom = 4
-
 func addPartitionsToTxn(b Broker, _ *Request, req *kmsg.AddPartitionsToTxnRequest) *kmsg.AddPartitionsToTxnResponse {
 	parts := txn.Split(req)
 	answers := make([]kmsg.Response, len(parts))

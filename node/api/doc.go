@@ -34,14 +34,13 @@
 // Auto-created topics are told of in the answer that makes them; Kafka says UNKNOWN_TOPIC_OR_PARTITION until they are
 // there. A name that collides is INVALID_TOPIC_EXCEPTION then, where Kafka never answers anything else.
 //
-// The node's own topics (__consumer_offsets) cannot be created, deleted or grown by clients.
+// The node's own topics (__consumer_offsets, __transaction_state) cannot be created, deleted or grown by clients.
 //
 // Fetch 0 to 3 are served; versions that are not get error 35 where their layout can carry it.
 //
 // Where Kafka answers UNKNOWN_SERVER_ERROR to input that is merely wrong (a null name without an id, an unknown operation,
 // an empty name in DescribeTopicPartitions, too many new partitions), the answer is the code for that.
 //
-// validateOnly promises no topic id. ListGroups is refused as long as one coordinator is not ready. Transactions and share
-// groups are not built: their coordinators are refused with codes that clients show instead of trying again for ever, and
-// the feature transaction.version is not finalized, so that clients do not try.
+// validateOnly promises no topic id. ListGroups is refused as long as one coordinator is not ready. Share groups
+// are not built: their coordinator is refused with a code that clients show instead of trying again for ever.
 package api

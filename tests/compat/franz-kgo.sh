@@ -12,5 +12,5 @@ run_tests() {
     "$CONF_CACHE/kgo-$V.test" -test.v=test2json -test.timeout "$2s" -test.run "$1" 2>> "$OUT/stderr" | go tool test2json -p kgo >> "$OUT/out.json"
 }
 run_tests "$TESTS" "${TMO:-400}"
-run_tests '^TestTxnEtl$' "${TXN_TMO:-150}" # apart: without transactions they wait to the end of their time
+run_tests '^TestTxnEtl$' "${TXN_TMO:-150}" # apart, as it takes long
 go_score "$OUT/out.json"
