@@ -74,8 +74,8 @@ type partition struct {
 
 // publishedOffsets are what Metadata and ListOffsets read without a message to the loop.
 type publishedOffsets struct {
-	logStart, highWatermark, lastStable atomic.Int64
-	leaderEpoch                         atomic.Int32
+	logStart, highWatermark, lastStable, size atomic.Int64
+	leaderEpoch                               atomic.Int32
 }
 
 // publish updates what other threads read; at the end of each event.
@@ -83,6 +83,7 @@ func (p *partition) publish() {
 	p.published.logStart.Store(int64(p.log().LogStartOffset()))
 	p.published.highWatermark.Store(int64(p.replica.HighWatermark()))
 	p.published.lastStable.Store(int64(p.replica.LastStableOffset()))
+	p.published.size.Store(p.log().Size())
 	p.published.leaderEpoch.Store(int32(p.replica.LeaderEpoch()))
 }
 

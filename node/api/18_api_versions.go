@@ -53,29 +53,6 @@ func fillAPIVersions(b Broker, resp *kmsg.ApiVersionsResponse, r *Request, req *
 // apiVersionsFeaturesFrom is the first version that tells of features (KIP-584).
 const apiVersionsFeaturesFrom wire.APIVersion = 3
 
-// groupVersion is the feature that the consumer protocol stands under (KIP-848): clients and tools that see it finalized
-// take the protocol for theirs to use.
-const groupVersion, groupVersionMax = "group.version", 1
-
-// fillFeatures tells of the features that are built, all of them finalized as in a new Kafka cluster. Up to version 3 a
-// supported feature whose lowest version is 0 is left out, which clients of that time would not accept (KAFKA-17492). The
-// epoch is the offset of the last metadata record.
-func fillFeatures(b Broker, resp *kmsg.ApiVersionsResponse, v wire.APIVersion) {
-	if v > apiVersionsFeaturesFrom {
-		s := kmsg.NewApiVersionsResponseSupportedFeature()
-		s.Name, s.MaxVersion = groupVersion, groupVersionMax
-		resp.SupportedFeatures = append(resp.SupportedFeatures, s)
-	}
-	resp.FinalizedFeaturesEpoch = int64(b.Image().Version()) - 1
-	tellTransactionVersion(resp, v)
-	if !servesConsumerProtocol(b) {
-		return
-	}
-	f := kmsg.NewApiVersionsResponseFinalizedFeature()
-	f.Name, f.MinVersionLevel, f.MaxVersionLevel = groupVersion, groupVersionMax, groupVersionMax
-	resp.FinalizedFeatures = append(resp.FinalizedFeatures, f)
-}
-
 // softwareWords is Kafka's rule for the name and version of client software (ApiVersionsRequest.isValid).
 var softwareWords = regexp.MustCompile(`^[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?$`)
 

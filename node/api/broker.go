@@ -51,6 +51,9 @@ type Broker interface {
 	// Partition is the state of one partition that this node leads.
 	Partition(topic string, index wire.PartitionIndex) (Partition, wire.ErrorCode)
 
+	// LogDirs are the log directories, in the order of log.dirs.
+	LogDirs() []LogDir
+
 	// NewProducerID hands out a producer id that was never used.
 	NewProducerID() (wire.ProducerID, wire.ErrorCode)
 
@@ -79,9 +82,19 @@ type DeletedRecords struct {
 	LowWatermark wire.Offset
 }
 
+// LogDir is one of log.dirs. TotalBytes and UsableBytes are its file system's, -1 if they cannot be read or it is offline.
+type LogDir struct {
+	Path                    string
+	TotalBytes, UsableBytes int64
+	Offline                 bool // it failed, and what lies there is not served
+}
+
 // Partition is one partition's log as handlers see it.
 type Partition interface {
 	LeaderEpoch() wire.LeaderEpoch
+	// LogDir is the path of the log directory that the log lies in, Size the bytes of its segments' records.
+	LogDir() string
+	Size() int64
 	// Offsets are the log start offset, the high watermark and the last stable offset.
 	Offsets() (logStart, highWatermark, lastStable wire.Offset)
 	// Producers are the producers that the log knows, by id.

@@ -23,6 +23,7 @@ type fakeBroker struct {
 	partitions map[wire.TopicPartition]*fakePartition
 	offline    map[wire.TopicPartition]bool
 	producer   wire.ProducerID
+	logDirs    []LogDir
 
 	txns       *txn.Coordinator
 	groups     *group.Coordinator
@@ -157,6 +158,8 @@ func (b *fakeBroker) DeleteRecords(upTo map[wire.TopicPartition]wire.Offset) map
 	return out
 }
 
+func (b *fakeBroker) LogDirs() []LogDir { return b.logDirs }
+
 func (b *fakeBroker) NewProducerID() (wire.ProducerID, wire.ErrorCode) {
 	b.producer++
 	return b.producer, wire.None
@@ -241,7 +244,12 @@ type fakePartition struct {
 	times                               []wire.Timestamp // of the records from offset 0 on
 	producers                           []segment.ActiveProducer
 	err                                 error
+	dir                                 string
+	size                                int64
 }
+
+func (p *fakePartition) LogDir() string { return p.dir }
+func (p *fakePartition) Size() int64    { return p.size }
 
 func (p *fakePartition) LeaderEpoch() wire.LeaderEpoch { return p.epoch }
 

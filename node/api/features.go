@@ -6,18 +6,60 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// transactionVersion is the feature of KIP-890: clients that see it finalized at 2 add no partitions to their transactions
-// and get a new epoch at the end of each.
-const transactionVersion, transactionVersionMax = "transaction.version", 2
+// feature is one of Kafka's features: the levels that can be asked for, and the one that is in force.
+type feature struct {
+	name     string
+	min, max int16
+	// level is what is finalized; 0 is not told of.
+	level func(b Broker) int16
+}
 
-// tellTransactionVersion is fillFeatures for it.
-func tellTransactionVersion(resp *kmsg.ApiVersionsResponse, v wire.APIVersion) {
-	if v > apiVersionsFeaturesFrom {
-		s := kmsg.NewApiVersionsResponseSupportedFeature()
-		s.Name, s.MaxVersion = transactionVersion, transactionVersionMax
-		resp.SupportedFeatures = append(resp.SupportedFeatures, s)
+// features are those that are built, each finalized at its highest level, as in a new Kafka 4.1 cluster.
+var features = []feature{
+	// group.version: clients and tools that see it finalized take the consumer protocol for theirs to use (KIP-848).
+	{"group.version", 0, 1, groupVersion},
+	// transaction.version: clients that see it finalized at 2 add no partitions to their transactions and get a new epoch
+	// at the end of each (KIP-890).
+	{"transaction.version", 0, 2, highest(2)},
+	// metadata.version: tools take the version of the cluster from it; 27 is 4.1-IV1, the last of 4.1, 7 is 3.3-IV3.
+	{"metadata.version", 7, 27, highest(27)},
+}
+
+func highest(level int16) func(Broker) int16 { return func(Broker) int16 { return level } }
+
+// groupVersion is 0 where the node's configuration leaves the consumer protocol out.
+func groupVersion(b Broker) int16 {
+	if servesConsumerProtocol(b) {
+		return 1
 	}
-	f := kmsg.NewApiVersionsResponseFinalizedFeature()
-	f.Name, f.MinVersionLevel, f.MaxVersionLevel = transactionVersion, transactionVersionMax, transactionVersionMax
-	resp.FinalizedFeatures = append(resp.FinalizedFeatures, f)
+	return 0
+}
+
+// featureNamed is a feature that is built; nil for others.
+func featureNamed(name string) *feature {
+	for i := range features {
+		if features[i].name == name {
+			return &features[i]
+		}
+	}
+	return nil
+}
+
+// fillFeatures tells of the features. Up to version 3 a supported feature whose lowest level is 0 is left out, which
+// clients of that time would not accept (KAFKA-17492). The epoch is the offset of the last metadata record.
+func fillFeatures(b Broker, resp *kmsg.ApiVersionsResponse, v wire.APIVersion) {
+	resp.FinalizedFeaturesEpoch = int64(b.Image().Version()) - 1
+	for i := range features {
+		f := &features[i]
+		if v > apiVersionsFeaturesFrom || f.min > 0 {
+			s := kmsg.NewApiVersionsResponseSupportedFeature()
+			s.Name, s.MinVersion, s.MaxVersion = f.name, f.min, f.max
+			resp.SupportedFeatures = append(resp.SupportedFeatures, s)
+		}
+		if level := f.level(b); level > 0 {
+			s := kmsg.NewApiVersionsResponseFinalizedFeature()
+			s.Name, s.MinVersionLevel, s.MaxVersionLevel = f.name, level, level
+			resp.FinalizedFeatures = append(resp.FinalizedFeatures, s)
+		}
+	}
 }

@@ -25,10 +25,11 @@ var rows = [...]row{
 	offsetCommitRow, offsetFetchRow, findCoordinatorRow, joinGroupRow, heartbeatRow, leaveGroupRow, syncGroupRow,
 	describeGroupsRow, listGroupsRow, apiVersionsRow, createTopicsRow, deleteTopicsRow, deleteRecordsRow,
 	initProducerIDRow, offsetForLeaderEpochRow, addPartitionsRow, addOffsetsRow, endTxnRow, writeTxnMarkersRow, txnOffsetCommitRow,
-	describeConfigsRow, createPartitionsRow,
-	deleteGroupsRow, incrementalAlterConfigsRow, offsetDeleteRow, describeClusterRow,
+	describeACLsRow, createACLsRow, deleteACLsRow, describeConfigsRow, alterConfigsRow, describeLogDirsRow, createPartitionsRow,
+	deleteGroupsRow, electLeadersRow, incrementalAlterConfigsRow, alterPartitionReassignmentsRow, listPartitionReassignmentsRow,
+	offsetDeleteRow, describeQuorumRow, updateFeaturesRow, describeClusterRow,
 	describeProducersRow, describeTransactionsRow, listTransactionsRow,
-	consumerGroupHeartbeatRow, consumerGroupDescribeRow, describeTopicPartitionsRow,
+	consumerGroupHeartbeatRow, consumerGroupDescribeRow, listConfigResourcesRow, describeTopicPartitionsRow,
 }
 
 // served finds a row by its key.

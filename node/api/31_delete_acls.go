@@ -1,0 +1,19 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+var deleteACLsRow = row{wire.KeyDeleteACLs, 1, 3, on(deleteACLs)}
+
+func deleteACLs(_ Broker, _ *Request, req *kmsg.DeleteACLsRequest) *kmsg.DeleteACLsResponse {
+	resp := kmsg.NewPtrDeleteACLsResponse()
+	for range req.Filters {
+		out := kmsg.NewDeleteACLsResponseResult()
+		out.ErrorCode, out.ErrorMessage = int16(noAuthorizer.code), noAuthorizer.text()
+		resp.Results = append(resp.Results, out)
+	}
+	return resp
+}

@@ -1,0 +1,74 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/wire"
+)
+
+var describeLogDirsRow = row{wire.KeyDescribeLogDirs, 1, 4, on(describeLogDirs)}
+
+// describeLogDirs tells where partitions lie and how long their logs are. A partition of an offline directory is not told
+// of, as in Kafka: the directory's error stands for all of them.
+func describeLogDirs(b Broker, _ *Request, req *kmsg.DescribeLogDirsRequest) *kmsg.DescribeLogDirsResponse {
+	resp := kmsg.NewPtrDescribeLogDirsResponse()
+	at := make(map[string]int)
+	for _, d := range b.LogDirs() {
+		out := kmsg.NewDescribeLogDirsResponseDir()
+		out.Dir, out.TotalBytes, out.UsableBytes = d.Path, d.TotalBytes, d.UsableBytes
+		if d.Offline {
+			out.ErrorCode = int16(wire.KafkaStorageError)
+		}
+		at[d.Path] = len(resp.Dirs)
+		resp.Dirs = append(resp.Dirs, out)
+	}
+	list := func(topic string, index int32) {
+		if p, code := b.Partition(topic, wire.PartitionIndex(index)); code == wire.None {
+			if dir, known := at[p.LogDir()]; known {
+				addPartitionSize(&resp.Dirs[dir], topic, index, p.Size())
+			}
+		}
+	}
+	if req.Topics == nil {
+		forAllPartitions(b.Image(), list)
+	} else {
+		forNamedPartitions(req.Topics, list)
+	}
+	return resp
+}
+
+// addPartitionSize puts a partition under its topic, which is the one before it or a new one.
+func addPartitionSize(dir *kmsg.DescribeLogDirsResponseDir, topic string, index int32, size int64) {
+	if n := len(dir.Topics); n == 0 || dir.Topics[n-1].Topic != topic {
+		t := kmsg.NewDescribeLogDirsResponseDirTopic()
+		t.Topic = topic
+		dir.Topics = append(dir.Topics, t)
+	}
+	t := &dir.Topics[len(dir.Topics)-1]
+	p := kmsg.NewDescribeLogDirsResponseDirTopicPartition()
+	p.Partition, p.Size = index, size
+	t.Partitions = append(t.Partitions, p)
+}
+
+func forAllPartitions(m *image.Image, list func(topic string, index int32)) {
+	for t := range m.Topics() {
+		for i := range t.Partitions {
+			list(t.Name, i)
+		}
+	}
+}
+
+// forNamedPartitions calls list once for each partition that is named.
+func forNamedPartitions(topics []kmsg.DescribeLogDirsRequestTopic, list func(topic string, index int32)) {
+	seen := make(map[wire.TopicPartition]struct{})
+	for i := range topics {
+		for _, index := range topics[i].Partitions {
+			p := wire.TopicPartition{Topic: topics[i].Topic, Partition: wire.PartitionIndex(index)}
+			if _, again := seen[p]; !again {
+				seen[p] = struct{}{}
+				list(p.Topic, index)
+			}
+		}
+	}
+}

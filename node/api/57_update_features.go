@@ -1,0 +1,73 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+var updateFeaturesRow = row{wire.KeyUpdateFeatures, 0, 2, on(updateFeatures)}
+
+// The kinds of updates (KIP-778); version 0 says with a flag that a level may be lowered.
+const (
+	featureUpgrade         int8 = 1
+	featureSafeDowngrade   int8 = 2
+	featureUnsafeDowngrade int8 = 3
+
+	featureUpgradeTypesFrom  = 1
+	featureResultsUntil      = 1
+	featureUpdateFailed      = "The update failed for all features since the following feature had an error: "
+	featureUpdateProblemWith = "Invalid update version %d for feature %s. "
+)
+
+// updateFeatures: each feature is finalized at the one level that is built, so an update to that level changes nothing and
+// any other is refused; Kafka would lower some. One refused update is the answer to all.
+func updateFeatures(b Broker, _ *Request, req *kmsg.UpdateFeaturesRequest) *kmsg.UpdateFeaturesResponse {
+	resp := kmsg.NewPtrUpdateFeaturesResponse()
+	for i := range req.FeatureUpdates {
+		u := &req.FeatureUpdates[i]
+		if why := checkFeatureUpdate(b, u, upgradeType(u, req.Version)); why.code != wire.None {
+			message := featureUpdateFailed + why.message
+			resp.ErrorCode, resp.ErrorMessage, resp.Results = int16(why.code), &message, nil
+			return resp
+		}
+		if req.Version <= featureResultsUntil {
+			out := kmsg.NewUpdateFeaturesResponseResult()
+			out.Feature, out.ErrorMessage = u.Feature, kmsg.StringPtr(wire.None.String())
+			resp.Results = append(resp.Results, out)
+		}
+	}
+	return resp
+}
+
+func upgradeType(u *kmsg.UpdateFeaturesRequestFeatureUpdate, version int16) int8 {
+	switch {
+	case version >= featureUpgradeTypesFrom:
+		return u.UpgradeType
+	case u.AllowDowngrade:
+		return featureSafeDowngrade
+	}
+	return featureUpgrade
+}
+
+func checkFeatureUpdate(b Broker, u *kmsg.UpdateFeaturesRequestFeatureUpdate, kind int8) refusal {
+	invalid := func(problem string, args ...any) refusal {
+		return refuse(wire.InvalidUpdateVersion, featureUpdateProblemWith+problem, append([]any{u.MaxVersionLevel, u.Feature}, args...)...)
+	}
+	f, node, level := featureNamed(u.Feature), b.Config().NodeID, u.MaxVersionLevel
+	switch {
+	case kind < featureUpgrade || kind > featureUnsafeDowngrade:
+		return invalid("The controller does not support the given upgrade type.")
+	case level < 0:
+		return invalid("A feature version cannot be less than 0.")
+	case f == nil:
+		return invalid("Local controller %d does not support this feature.", node)
+	case level != 0 && level < f.min || level > f.max:
+		return invalid("Local controller %d only supports versions %d-%d", node, f.min, f.max)
+	case level == f.level(b):
+		return refusal{}
+	case level < f.level(b) && kind == featureUpgrade:
+		return invalid("Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe downgrade.")
+	}
+	return invalid("This node has it at level %d and cannot change that while it runs.", f.level(b))
+}

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+func logDirsRequest(topics ...kmsg.DescribeLogDirsRequestTopic) *kmsg.DescribeLogDirsRequest {
+	req := kmsg.NewPtrDescribeLogDirsRequest()
+	req.Topics = topics
+	return req
+}
+
+func logDirsTopic(name string, partitions ...int32) kmsg.DescribeLogDirsRequestTopic {
+	t := kmsg.NewDescribeLogDirsRequestTopic()
+	t.Topic, t.Partitions = name, partitions
+	return t
+}
+
+// toldDirs prints an answer: "DIR(CODE,TOTAL,USABLE) TOPIC-PARTITION=SIZE ...; ...".
+func toldDirs(r *kmsg.DescribeLogDirsResponse) string {
+	var dirs []string
+	for _, d := range r.Dirs {
+		words := []string{fmt.Sprintf("%s(%d,%d,%d)", d.Dir, d.ErrorCode, d.TotalBytes, d.UsableBytes)}
+		for _, t := range d.Topics {
+			for _, p := range t.Partitions {
+				words = append(words, fmt.Sprintf("%s-%d=%d", t.Topic, p.Partition, p.Size))
+				if p.OffsetLag != 0 || p.IsFuture {
+					words = append(words, "lags")
+				}
+			}
+		}
+		dirs = append(dirs, strings.Join(words, " "))
+	}
+	return strings.Join(dirs, "; ")
+}
+
+func twoDirs(t *testing.T) *fakeBroker {
+	b := newFakeBroker(t)
+	b.logDirs = []LogDir{{Path: "/d1", TotalBytes: 100, UsableBytes: 40}, {Path: "/d2", TotalBytes: -1, UsableBytes: -1, Offline: true}}
+	b.withTopic(t, "v", 3)
+	b.withTopic(t, "w", 1)
+	for topic, partitions := range map[string]int{"v": 3, "w": 1} {
+		for i := range partitions {
+			b.partitions[wire.TopicPartition{Topic: topic, Partition: wire.PartitionIndex(i)}] = &fakePartition{dir: "/d1", size: int64(10 + i)}
+		}
+	}
+	b.offline[wire.TopicPartition{Topic: "v", Partition: 1}] = true
+	return b
+}
+
+func TestDescribeLogDirs(t *testing.T) {
+	b := twoDirs(t)
+	const room, offline = "/d1(0,100,40)", "; /d2(56,-1,-1)"
+	for _, c := range []struct {
+		what string
+		req  *kmsg.DescribeLogDirsRequest
+		want string
+	}{
+		{"all", logDirsRequest(), room + " v-0=10 v-2=12 w-0=10" + offline},
+		{"empty", &kmsg.DescribeLogDirsRequest{Topics: []kmsg.DescribeLogDirsRequestTopic{}}, room + offline},
+		{"some", logDirsRequest(logDirsTopic("w", 0), logDirsTopic("v", 2, 7, -1), logDirsTopic("nope", 0)), room + " w-0=10 v-2=12" + offline},
+		{"twice", logDirsRequest(logDirsTopic("v", 0, 0), logDirsTopic("v", 0)), room + " v-0=10" + offline},
+		{"no partitions", logDirsRequest(logDirsTopic("v")), room + offline},
+	} {
+		if got := ask[*kmsg.DescribeLogDirsResponse](t, b, 4, c.req); got.ErrorCode != 0 || toldDirs(got) != c.want {
+			t.Errorf("%s: %s", c.what, toldDirs(got))
+		}
+	}
+	for v := int16(1); v < 4; v++ { // the room is told from version 4 on
+		if got := toldDirs(ask[*kmsg.DescribeLogDirsResponse](t, b, v, logDirsRequest(logDirsTopic("v", 0)))); got != "/d1(0,-1,-1) v-0=10"+offline {
+			t.Errorf("version %d: %s", v, got)
+		}
+	}
+}

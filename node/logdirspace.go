@@ -1,0 +1,26 @@
+package node
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/ringmill/ringmill/node/api"
+)
+
+// LogDirs are the log directories with the room of their file systems.
+func (n *Node) LogDirs() []api.LogDir {
+	dirs := make([]api.LogDir, len(n.dirs))
+	for i, d := range n.dirs {
+		dirs[i] = api.LogDir{Path: d.path, TotalBytes: -1, UsableBytes: -1, Offline: d.offline.Load()}
+		var st unix.Statfs_t
+		if !dirs[i].Offline && unix.Statfs(d.path, &st) == nil {
+			dirs[i].TotalBytes, dirs[i].UsableBytes = int64(st.Blocks)*st.Frsize, int64(st.Bavail)*st.Frsize
+		}
+	}
+	return dirs
+}
+
+// LogDir is the path of the log directory that a partition lies in.
+func (v partitionView) LogDir() string { return v.p.dir.path }
+
+// Size is the bytes of a log's segments as its loop last published them.
+func (v partitionView) Size() int64 { return v.p.published.size.Load() }
