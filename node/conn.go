@@ -34,7 +34,9 @@ type Conn struct {
 	// consuming guards consume against itself: an answer that comes at once calls it again.
 	consuming bool
 	// starving says that it waits for memory, starvedAt since when.
-	starving  bool
+	starving bool
+	// reading is the newest request while its records are read elsewhere.
+	reading   *recordReading
 	starvedAt time.Duration
 
 	fetch  fetchRequest
@@ -112,6 +114,9 @@ func (c *Conn) close() {
 	c.loop.engine.CancelFD(c.fd)
 	_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
 	c.fetch.abandon()
+	if c.reading != nil {
+		c.reading.gone.Store(true)
+	}
 	c.pipeline.drop()
 	c.out.drop(c.loop)
 	if c.in.backlog != nil {

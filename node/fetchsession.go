@@ -56,15 +56,28 @@ func (fs *fetchSessions) open(l *Loop, f *fetchRequest, in *wire.FetchRequest) w
 	for i := range in.Topics {
 		f.parts = l.node.appendFetchParts(f.parts, &in.Topics[i], f.version)
 	}
+	f.parts = uniqueFetchParts(f.parts)
 	if in.SessionEpoch == 0 && f.version >= 7 {
 		f.session = fs.make(l, f)
 	}
 	return wire.None
 }
 
+// sessionPartsMax bounds the partitions that a loop's sessions remember, 300 bytes each. A client beyond it is served
+// without a session.
+const sessionPartsMax = 100_000
+
+// parts counts the partitions of all sessions.
+func (fs *fetchSessions) parts() (n int) {
+	for _, s := range fs.byID {
+		n += len(s.parts)
+	}
+	return n
+}
+
 // make opens a session over the request's partitions, or none if there is no room.
 func (fs *fetchSessions) make(l *Loop, f *fetchRequest) *fetchSession {
-	if len(f.parts) == 0 || !fs.room(l) {
+	if len(f.parts) == 0 || !fs.room(l) || fs.parts()+len(f.parts) > sessionPartsMax {
 		return nil
 	}
 	s := &fetchSession{epoch: 1, byTopicID: f.version >= 13, parts: f.parts, used: l.mono, busy: true}
@@ -112,7 +125,12 @@ func (fs *fetchSessions) resume(l *Loop, f *fetchRequest, in *wire.FetchRequest)
 	case s.byTopicID != (f.version >= 13):
 		return wire.FetchSessionTopicIDError
 	}
+	before := len(s.parts)
 	s.update(l.node, f.version, in)
+	if len(s.parts) > before && fs.parts() > sessionPartsMax {
+		fs.drop(l, s.id) // the client begins anew, and may do without
+		return wire.FetchSessionIDNotFound
+	}
 	s.used, s.busy = l.mono, true
 	if s.epoch++; s.epoch < 0 {
 		s.epoch = 1
@@ -283,4 +301,32 @@ func (n *Node) resolveFetchPart(p *fetchPart, byID bool) {
 	if p.part = p.topic.part(p.ask.Index); p.part == nil {
 		p.code = wire.UnknownTopicOrPartition
 	}
+}
+
+// fetchPartKey is what makes two parts of a request the same.
+type fetchPartKey struct {
+	name  string
+	id    wire.TopicID
+	index wire.PartitionIndex
+}
+
+// uniqueFetchParts leaves each partition once, at its first place and as it was asked for last, as Kafka's map does: one that
+// is named 100,000 times would be planned as often at every wake.
+func uniqueFetchParts(parts []fetchPart) []fetchPart {
+	if len(parts) < 2 {
+		return parts
+	}
+	places := make(map[fetchPartKey]int, len(parts))
+	unique := parts[:0]
+	for i := range parts {
+		key := fetchPartKey{string(parts[i].name), parts[i].id, parts[i].ask.Index}
+		if at, again := places[key]; again {
+			unique[at] = parts[i]
+			continue
+		}
+		places[key] = len(unique)
+		unique = append(unique, parts[i])
+	}
+	clear(parts[len(unique):])
+	return unique
 }

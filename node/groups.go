@@ -155,7 +155,7 @@ func migrationPolicy(policy string) group.MigrationPolicy {
 // groupsPerShardMin and groupMemoryMin leave each coordinator room for one very large group.
 const (
 	groupsPerShardMin = 1000
-	groupMemoryMin    = 32 << 20
+	groupMemoryMin    = 8 << 20
 )
 
 // load replays a partition into a coordinator and hands that to the goroutine.

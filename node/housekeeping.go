@@ -164,11 +164,11 @@ func (n *Node) flushByTime() {
 
 // closeIdleFiles closes the segment files that nobody has used, beyond a bound on all that are open.
 func (n *Node) closeIdleFiles() {
-	if n.openFiles.Load() < openFilesKeep {
-		return
+	if int(n.openFiles.Load()) > n.seams.filesKept/2 {
+		n.eachPartition(func(l *Loop, p *partition) { l.closeIdleFiles(p, false) })
 	}
-	n.eachPartition(func(l *Loop, p *partition) { l.closeIdleFiles(p, false) })
 }
 
-// openFilesKeep is how many segment files may stay open between checks.
-const openFilesKeep = 4096
+// openFilesKeep is the largest part of the process's descriptors that is kept for files; half of it for segments that stay
+// open, the other half for those that are opened for a moment.
+const openFilesKeep = 8192

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
@@ -16,7 +19,7 @@ type logSync struct {
 	p     *partition
 	fs    segment.FS
 	dir   string
-	names []string
+	files []syncTargetFile
 	// upTo is the end of what the page cache had when it was planned.
 	upTo wire.Offset
 	// fresh says that a segment was made since the recovery point, so that the directory is synced too.
@@ -29,10 +32,10 @@ func (p *partition) planSync() logSync {
 	recovery := log.RecoveryPoint()
 	for _, seg := range log.Segments() {
 		if seg.NextOffset() >= recovery && seg.BaseOffset() <= s.upTo {
-			s.names = append(s.names, seg.LogName())
+			s.files = append(s.files, syncTargetFile{seg.LogName(), p.files[seg].orNone()})
 			if seg.BaseOffset() >= recovery {
 				s.fresh = true
-				s.names = append(s.names, strings.TrimSuffix(seg.LogName(), ".log")+".snapshot")
+				s.files = append(s.files, syncTargetFile{name: strings.TrimSuffix(seg.LogName(), ".log") + ".snapshot"})
 			}
 		}
 	}
@@ -41,11 +44,19 @@ func (p *partition) planSync() logSync {
 
 // run syncs the files. It touches nothing of the partition and blocks. A file that is gone was dropped by retention or
 // with its topic since the plan, and owes nothing.
-func (s *logSync) run() error {
-	for _, name := range s.names {
-		if err := syncFile(s.fs, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+func (s *logSync) run() (failed error) {
+	for _, target := range s.files {
+		if failed == nil {
+			if err := target.sync(s.fs); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				failed = err
+			}
 		}
+		if target.file != nil {
+			target.file.release()
+		}
+	}
+	if failed != nil {
+		return failed
 	}
 	if s.fresh {
 		if err := s.fs.SyncDir(s.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -55,8 +66,32 @@ func (s *logSync) run() error {
 	return nil
 }
 
+// syncTargetFile is a file to sync: with a reference to it if it is open, so that a sync needs no descriptor.
+type syncTargetFile struct {
+	name string
+	file *segmentFile
+}
+
+func (t syncTargetFile) sync(fsys segment.FS) error {
+	if t.file == nil {
+		return syncFile(fsys, t.name)
+	}
+	if err := t.file.file.Sync(); err != nil {
+		return fmt.Errorf("sync %s: %w", t.name, err)
+	}
+	return nil
+}
+
+// descriptorPatience is how long a sync waits for a free descriptor: the lack of one says nothing about the disk, and
+// nothing is acknowledged meanwhile.
+const descriptorPatience = 30 * time.Second
+
 func syncFile(fsys segment.FS, name string) error {
 	f, err := fsys.OpenFile(name, segment.ReadWrite, 0)
+	for deadline := time.Now().Add(descriptorPatience); outOfDescriptors(err) && time.Now().Before(deadline); {
+		time.Sleep(20 * time.Millisecond)
+		f, err = fsys.OpenFile(name, segment.ReadWrite, 0)
+	}
 	if err != nil {
 		return fmt.Errorf("open %s: %w", name, err)
 	}
@@ -68,6 +103,10 @@ func syncFile(fsys segment.FS, name string) error {
 		return fmt.Errorf("sync %s: %w", name, err)
 	}
 	return nil
+}
+
+func outOfDescriptors(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
 }
 
 // done raises the partition's recovery point and, under the commit policy, its high watermark.

@@ -52,6 +52,8 @@ type Node struct {
 	openFiles atomic.Int64
 	probeMu   sync.Mutex
 	probes    map[int]iouring.Probe
+	// recordReaders are the places of those who read produced records; see readRecords.
+	recordReaders chan struct{}
 	// decoding bounds the cold requests that are decoded at once, by bytes.
 	decoding decodeLimit
 

@@ -44,6 +44,9 @@ type produceItem struct {
 	// order is a marker's, see txnOrder; verified says that the batch may be written in its transaction.
 	order              txnOrder
 	verified, returned bool
+	// unread says that the batch's records must be read before it may be offered, see readRecords.
+	unread bool
+	rules  api.BatchRules
 }
 
 // produceScratch is what decoding and answering reuse.
@@ -85,6 +88,13 @@ func (l *Loop) serveProduce(c *Conn, h wire.RequestHeader, body []byte, buf *buf
 	buf.refs++
 	req.pending.silent = in.Acks == replicate.AcksNone
 	l.layOut(req, in, h.Version)
+	if !l.readRecords(req) {
+		l.sendItems(req)
+	}
+}
+
+// sendItems sends each item that is not refused yet to its partition's owner.
+func (l *Loop) sendItems(req *produceRequest) {
 	req.waiting = 1 // until all items are on their way, so that early answers do not finish the request
 	for i := range req.items {
 		item := &req.items[i]
@@ -160,6 +170,9 @@ func checkProduce(item *produceItem, acks int16, v wire.APIVersion, t *topic, re
 	}
 	batch, code, message := api.ReadProducedBatch(records, v, t.rules)
 	item.batch = batch
+	if item.unread = code == wire.None && t.rules.Unread(batch); item.unread {
+		item.rules = t.rules
+	}
 	if code == wire.None && batch.IsTransactional() && len(item.request.claim.transactionalID) == 0 {
 		return wire.TransactionalIDAuthorizationFailed, "a transactional batch without a transactional id"
 	}

@@ -20,6 +20,8 @@ type seams struct {
 	requestTimeout, sweepInterval, drainTimeout time.Duration
 	// connDescriptors is from which descriptor on connections are refused.
 	connDescriptors int
+	// filesKept is how many segment files may stay open while nobody uses them.
+	filesKept int
 }
 
 func defaultSeams() seams {
@@ -29,16 +31,22 @@ func defaultSeams() seams {
 			return iouring.New(kind, iouring.Config{})
 		},
 		requestTimeout: requestTimeout, sweepInterval: sweepInterval, drainTimeout: drainTimeout,
-		connDescriptors: connDescriptorsMax(),
+		connDescriptors: connDescriptorsMax(), filesKept: fileDescriptors() / 2,
 	}
 }
 
 // connDescriptorsMax leaves a part of the process's descriptors to files: a node that clients keep from opening its
 // segments is of no use to anybody. The kernel gives the lowest number that is free, so a connection's number tells.
-func connDescriptorsMax() int {
+func connDescriptorsMax() int { return descriptors() - fileDescriptors() }
+
+// fileDescriptors is the part of the descriptors that files have.
+func fileDescriptors() int { return min(descriptors()/4, openFilesKeep) }
+
+// descriptors is how many the process may have open (RLIMIT_NOFILE).
+func descriptors() int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
 		return math.MaxInt32
 	}
-	return int(limit.Cur) - min(int(limit.Cur)/4, openFilesKeep)
+	return int(limit.Cur)
 }

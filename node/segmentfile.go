@@ -33,6 +33,14 @@ func (s *segmentFile) retain() *segmentFile {
 	return s
 }
 
+// orNone is retain for a file that may not be open.
+func (s *segmentFile) orNone() *segmentFile {
+	if s == nil {
+		return nil
+	}
+	return s.retain()
+}
+
 func (s *segmentFile) release() {
 	if n := s.refs.Add(-1); n == 0 {
 		s.open.Add(-1)
@@ -70,6 +78,7 @@ func (l *Loop) opened(p *partition, seg *segment.Segment, name string, f segment
 	case gone: // with its file, by retention or with its topic
 	case err == nil:
 		p.addFile(seg, l.node.newSegmentFile(f, name))
+		l.evictFiles(p)
 		if len(p.plans) > 0 {
 			l.markDirty(p)
 		}
@@ -79,6 +88,19 @@ func (l *Loop) opened(p *partition, seg *segment.Segment, name string, f segment
 		l.storageFault(p.dir, "open "+name, err)
 	}
 	l.resumeParked(p)
+}
+
+// evictFiles closes what this loop has open and nobody uses once too much is open, except of p, which has just asked.
+// Everything idle goes at once, so that the next walk over all partitions is as many opens away as the bound allows.
+func (l *Loop) evictFiles(p *partition) {
+	if int(l.node.openFiles.Load()) <= l.node.seams.filesKept {
+		return
+	}
+	l.parts.all(func(other *partition) {
+		if other != p {
+			l.closeIdleFiles(other, false)
+		}
+	})
 }
 
 // openRefused answers what waits for a file that cannot be opened now, for want of a descriptor.

@@ -74,6 +74,7 @@ func newNode(cfg *config.Config) *Node {
 	}
 	n.cfg.Store(cfg)
 	n.decoding.cond = sync.NewCond(&n.decoding.mu)
+	n.recordReaders = make(chan struct{}, recordReaders)
 	n.groups = newGroupService(n)
 	n.txns = newTxnService(n)
 	n.sessions.home = make(map[int32]*Loop)

@@ -22,7 +22,7 @@ func (n *Node) newTopic(t *image.Topic) (*topic, error) {
 	return &topic{
 		name: t.Name, nameBytes: []byte(t.Name), id: t.ID, internal: t.Internal, overrides: t.Configs,
 		config: cfg, parts: make([]*partition, t.Partitions),
-		rules: api.BatchRules{BytesMax: cfg.MaxMessageBytes, Keys: cfg.Compact(), Strict: n.config().Validation == "strict"},
+		rules: api.BatchRules{BytesMax: cfg.MaxMessageBytes, Keys: cfg.Compact(), Strict: n.config().Validation == "strict", Deferred: true},
 	}, nil
 }
 

@@ -18,6 +18,22 @@ type BatchRules struct {
 	BytesMax int  // max.message.bytes
 	Keys     bool // every record needs a key: the topic is compacted
 	Strict   bool // every record is read (ringmill.validation=strict)
+	// Deferred leaves compressed records unread: the caller asks Unread and has CheckRecords read them where that may take
+	// its time.
+	Deferred bool
+}
+
+// Unread reports whether CheckRecords is still owed for a batch that ReadProducedBatch let pass.
+func (r BatchRules) Unread(b wire.RecordBatch) bool {
+	return r.Deferred && b.Codec() != wire.CompressionNone && r.needRecords(b)
+}
+
+// needRecords reports whether the rules cannot be judged by the header.
+func (r BatchRules) needRecords(b wire.RecordBatch) bool { return r.Keys || r.Strict || !tellsTimes(b) }
+
+// CheckRecords reads the records of a batch that is Unread; message explains the code.
+func CheckRecords(b wire.RecordBatch, rules BatchRules) (code wire.ErrorCode, message string) {
+	return checkRecords(b, rules.Keys)
 }
 
 // ReadProducedBatch checks what a Produce of version v brings for one partition, as Apache Kafka's ProduceRequest,
@@ -47,7 +63,7 @@ func checkProducedBatch(b wire.RecordBatch, v wire.APIVersion, rules BatchRules)
 	switch {
 	case b.Codec() == wire.CompressionZstd && v < produceZstdMin:
 		return wire.UnsupportedCompressionType, "zstd needs Produce 7 or newer"
-	case rules.Keys || rules.Strict || !tellsTimes(b):
+	case rules.needRecords(b) && !rules.Unread(b):
 		return checkRecords(b, rules.Keys)
 	}
 	return wire.None, ""
