@@ -41,6 +41,9 @@
 // Where Kafka answers UNKNOWN_SERVER_ERROR to input that is merely wrong (a null name without an id, an unknown operation,
 // an empty name in DescribeTopicPartitions, too many new partitions), the answer is the code for that.
 //
+// AlterConfigs that names a resource twice is refused; Kafka never answers it. No level of a feature can be changed, since one
+// is built. DescribeQuorum tells of one voter where Kafka has its KRaft log.
+//
 // validateOnly promises no topic id. ListGroups is refused as long as one coordinator is not ready. Share groups
 // are not built: their coordinator is refused with a code that clients show instead of trying again for ever.
 package api
