@@ -86,6 +86,13 @@
 // Of a consumer group: the group 3, a tombstone 4 where Kafka before 4.1 kept topics, a member 5, the targets' epoch 6, a
 // target 7, where a member stands 8, a regular expression with its topics 16; all in version 0, as Kafka 4.1.1 writes them.
 //
+// # Offsets of transactions
+//
+// A TxnOffsetCommit's records are an Append with a Txn: the caller writes them as a batch of that producer's transaction, once
+// the transaction's coordinator says that it is open, and refuses them otherwise. They count when TxnEnded tells of a commit
+// marker, and by their place in the log: a plain commit or tombstone that came after them stays. Until then an OffsetFetch
+// with RequireStable gets UNSTABLE_OFFSET_COMMIT, others get what was committed before. LoadTxn and LoadTxnEnd are the replay.
+//
 // # Bounds
 //
 // Config bounds groups, members' and offsets' memory, and appends under way. One timer a group and one a member or pending
@@ -105,7 +112,7 @@
 //	G6  a member has a session that runs, or waits for an answer
 //	G7  the list, the maps and the counts of members agree
 //	G8  the votes for protocols are those of the members
-//	G9  an offset is stored or under way, and is counted
+//	G9  an offset is stored, under way or part of an open transaction, and is counted
 //	M1  no partition is owned by two members, or the target of two
 //	M2  a consumer group has nothing of the classic protocol
 //	M3  no member and no target is ahead of the group's epoch
