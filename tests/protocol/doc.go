@@ -17,6 +17,7 @@
 //	codecs_test.go       stored as produced           oldsarama_test.go    a conversation that Kafka 4 ends
 //	idempotent_test.go   sequences and epochs         hostile_test.go      input that no client sends
 //	compaction_test.go   what is left, and reached    deleterecords_test.go  offsets that are cut off
+//	admin_test.go        what tools ask of one node
 //
 // The reports of public faults that a test keeps from happening here are named beside it, as owner/repository#number.
 package protocol
