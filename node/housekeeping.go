@@ -25,7 +25,7 @@ func (l *Loop) startFlush(p *partition) {
 	}
 	p.flushing = true
 	plan, fsys := p.planFlush(), p.dir.fs
-	l.background(func() Message {
+	l.backgroundOf(p, func() Message {
 		err := plan.Run(fsys)
 		return messageFunc(func(l *Loop) { l.flushed(p, plan, err) })
 	})
@@ -131,7 +131,7 @@ func (l *Loop) dropSegments(p *partition, doomed []*segment.Segment) {
 	}
 	slog.Info("segments deleted by retention", "partition", p.name(), "segments", len(doomed), "logStartOffset", int64(p.log().LogStartOffset()))
 	fsys := p.dir.fs
-	l.background(func() Message {
+	l.backgroundOf(p, func() Message {
 		if err := segment.DeleteSegments(fsys, doomed); err != nil {
 			l.node.log.throttled("segments cannot be removed", "partition", p.name(), "error", err)
 		}

@@ -66,6 +66,8 @@ type partition struct {
 	named    int
 	// flushing says that a flush with indexes is under way, rollWanted that a roll waits, see tryRoll.
 	flushing, rollWanted bool
+	// jobs counts what is under way in its directory, see backgroundOf.
+	jobs int
 	// published are offsets for readers on other threads, as of the last event.
 	published publishedOffsets
 	// dirtySince is when the policy interval last found it behind, 0 while it is not.
@@ -129,7 +131,7 @@ func (p *partition) append(item *produceItem) bool {
 // epochs in the batches.
 func (l *Loop) writeEpochs(p *partition) {
 	text, fsys, name := p.log().EpochCheckpoint(), p.dir.fs, p.log().Dir()+"/"+segment.LeaderEpochCheckpoint
-	l.background(func() Message {
+	l.backgroundOf(p, func() Message {
 		if err := fsys.WriteFileAtomic(name, text); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			l.node.log.throttled("leader epochs cannot be written", "file", name, "error", err)
 		}
@@ -185,7 +187,7 @@ func (l *Loop) tryRoll(p *partition) {
 	p.rollWanted = false
 	plan := p.log().PlanRoll()
 	fsys := p.dir.fs
-	l.background(func() Message {
+	l.backgroundOf(p, func() Message {
 		file, err := plan.Run(fsys, false) // durable by the journal, or by a sync of the file and its directory
 		return messageFunc(func(l *Loop) { l.rolled(p, plan, file, err) })
 	})

@@ -209,7 +209,7 @@ func (n *Node) openJournal(name string, logs map[journalTarget]*segment.Log) (*s
 		return err
 	})
 	if err != nil {
-		return nil, nil, startError(name, err)
+		return nil, nil, journalError(name, err)
 	}
 	return journal, file, nil
 }
@@ -225,4 +225,14 @@ func (n *Node) journalConfig() segment.JournalConfig {
 	cfg := segment.JournalConfig{Bytes: n.config().JournalBytes, Salt: binary.BigEndian.Uint64(salt[:])}
 	cfg.TrackBytes = min(segment.DefaultJournalTrackBytes, cfg.Bytes/2)
 	return cfg
+}
+
+// journalError says what an operator can do about a journal that cannot be replayed.
+func journalError(name string, err error) *StartError {
+	var damaged *segment.JournalError
+	var gap *segment.CorruptionError
+	if errors.As(err, &damaged) || errors.As(err, &gap) {
+		return &StartError{Path: name, Problem: err.Error(), Cure: "see docs/reliability.md, recovery"}
+	}
+	return startError(name, err)
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
@@ -149,13 +151,14 @@ func (n *Node) report(out io.Writer, notices []config.Notice) {
 	}
 	fmt.Fprintf(out, "fetches   sendfile from the page cache; what is cold is read in by the ring first\n")
 	cfg := n.config()
-	fmt.Fprintf(out, "flush     %s; loops %d; request memory %d MiB, journals up to %d MiB\n", cfg.FlushPolicy(), len(n.loops),
-		cfg.RequestMemoryBytes>>20, cfg.JournalBytes*int64(len(n.loops))>>20)
+	fmt.Fprintf(out, "flush     %s; loops %d; journals up to %d MiB\n", cfg.FlushPolicy(), len(n.loops), cfg.JournalBytes*int64(len(n.loops))>>20)
+	fmt.Fprintf(out, "memory    up to %d MiB for clients, %d MiB of it for requests\n", n.memoryBound()>>20, cfg.RequestMemoryBytes>>20)
 	if n.http != nil {
 		fmt.Fprintf(out, "status    http://%s\n", n.http.listener.Addr())
 	}
-	for i, l := range n.listeners {
-		fmt.Fprintf(out, "listening %s at %s, advertised as %s\n", l.name, l.addr, n.config().AdvertisedListeners[i].Address())
+	for _, l := range n.listeners {
+		host, port := n.Advertised(l.name)
+		fmt.Fprintf(out, "listening %s at %s, advertised as %s\n", l.name, l.addr, net.JoinHostPort(host, strconv.Itoa(int(port))))
 	}
 	fmt.Fprintf(out, "ready     in %d ms: cluster %s, node %d, %d topics, %d partitions\n", time.Since(n.started).Milliseconds(),
 		n.Image().ClusterID(), cfg.NodeID, n.Image().TopicCount(), n.Image().PartitionCount())

@@ -91,6 +91,11 @@ func (n *Node) identify() error {
 				Problem: fmt.Sprintf("the directory belongs to cluster %s, this node to %s", props.ClusterID, cluster),
 				Cure:    "give the node the directory that it had, or an empty one"}
 		}
+		if mine := n.config().NodeID; props.NodeID != mine {
+			return &StartError{Path: filepath.Join(d.path, segment.MetaPropertiesFile),
+				Problem: fmt.Sprintf("the directory belongs to node %d, this is node %d", props.NodeID, mine),
+				Cure:    fmt.Sprintf("start with --set node.id=%d, or give this node an empty directory", props.NodeID)}
+		}
 		cluster = props.ClusterID
 	}
 	fresh := m.ClusterID() == ""

@@ -129,11 +129,26 @@ func (n *Node) removePartitions(t *topic, parts []*partition) {
 			continue
 		}
 		p.loop.on(func(l *Loop) { l.remove(p) })
+		p.awaitJobs()
 		p.dir.partitions.Add(-1)
 		n.metrics.partitions.Add(-1)
 		n.removePartitionFiles(p, time.Duration(t.config.FileDeleteDelayMS)*time.Millisecond)
 	}
 }
+
+// awaitJobs waits until nothing of a removed partition is under way in its directory.
+func (p *partition) awaitJobs() {
+	for deadline := time.Now().Add(jobPatience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		jobs := 0
+		p.loop.on(func(*Loop) { jobs = p.jobs })
+		if jobs == 0 {
+			return
+		}
+	}
+}
+
+// jobPatience is how long a disk may take for what a deletion waits for.
+const jobPatience = 30 * time.Second
 
 // removeDeleted removes the directories of deleted partitions that an earlier run did not come to.
 func (n *Node) removeDeleted() {
