@@ -39,7 +39,7 @@ func (n *Node) loadTopics() error {
 			}
 			delete(dirs, tp)
 			if !ok || readTopicID(f.dir.fs, f.path) != t.ID && !readTopicID(f.dir.fs, f.path).IsZero() {
-				f = foundPartition{dir: n.dirFor(), tp: tp}
+				f = foundPartition{dir: n.dirFor(nil), tp: tp}
 			}
 			jobs = append(jobs, &openJob{topic: topic, found: f})
 		}
@@ -128,7 +128,9 @@ func (j *openJob) run(n *Node) {
 	cfg := segmentConfig(n.config(), &j.topic.config)
 	if j.found.path == "" {
 		j.found.path = filepath.Join(d.path, segment.PartitionDir(j.found.tp))
-		j.log, j.err = createLog(d, j.found.path, cfg, j.topic.id)
+		if j.log, j.err = createLog(d, j.found.path, cfg, j.topic.id); j.err == nil {
+			j.err = d.fs.SyncDir(d.path)
+		}
 		return
 	}
 	j.log, j.report, j.err = segment.OpenLog(d.fs, j.found.path, cfg, segment.OpenOptions{
@@ -139,7 +141,7 @@ func (j *openJob) run(n *Node) {
 }
 
 // createLog makes a partition's directory; one of another topic of that name, left over from a deletion that a crash
-// interrupted, is set aside first.
+// interrupted, is set aside first. The caller syncs the log directory, which holds its name.
 func createLog(d *logDir, path string, cfg segment.Config, id wire.TopicID) (*segment.Log, error) {
 	if _, err := d.fs.Stat(path); err == nil {
 		if err := d.fs.Rename(path, segment.SetAside(path, newUUID(), "-stray")); err != nil {
@@ -148,11 +150,7 @@ func createLog(d *logDir, path string, cfg segment.Config, id wire.TopicID) (*se
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	log, err := segment.CreateLog(d.fs, path, cfg, id, 0)
-	if err != nil {
-		return nil, err
-	}
-	return log, d.fs.SyncDir(d.path)
+	return segment.CreateLog(d.fs, path, cfg, id, 0)
 }
 
 func logRecovery(r *segment.RecoveryReport) {

@@ -200,11 +200,12 @@ func flushPolicy(p config.FlushPolicy) replicate.FlushPolicy {
 	return replicate.FlushCommit
 }
 
-// dirFor is the log directory with the fewest partitions, as Kafka deals them.
-func (n *Node) dirFor() *logDir {
+// dirFor is the log directory with the fewest partitions, as Kafka deals them; placed are those that are on their way.
+func (n *Node) dirFor(placed map[*logDir]int64) *logDir {
+	load := func(d *logDir) int64 { return d.partitions.Load() + placed[d] }
 	best := n.dirs[0]
 	for _, d := range n.dirs[1:] {
-		if !d.offline.Load() && (best.offline.Load() || d.partitions.Load() < best.partitions.Load()) {
+		if !d.offline.Load() && (best.offline.Load() || load(d) < load(best)) {
 			best = d
 		}
 	}

@@ -1,9 +1,12 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ringmill/ringmill/control/image"
@@ -74,24 +77,68 @@ func configRecords(topic string, configs map[string]string) (records []image.Rec
 	return records
 }
 
-// createPartitions makes the logs of a topic's partitions from first on.
+// logCreators is how many logs are made side by side: each waits for a handful of syncs, which the file system joins.
+const logCreators = 16
+
+// newLog is a partition's log that is being made.
+type newLog struct {
+	tp  wire.TopicPartition
+	dir *logDir
+	log *segment.Log
+	err error
+}
+
+// createPartitions makes the logs of a topic's partitions from first on. After an error some of them are there.
 func (n *Node) createPartitions(t *topic, first int) error {
-	for i := first; i < len(t.parts); i++ {
-		d := n.dirFor()
-		if d.offline.Load() {
-			return errDirOffline
+	logs, err := n.placeLogs(t, first)
+	if err != nil {
+		return err
+	}
+	var creators sync.WaitGroup
+	next := make(chan *newLog)
+	for range min(logCreators, len(logs)) {
+		creators.Go(func() {
+			for l := range next {
+				path := filepath.Join(l.dir.path, segment.PartitionDir(l.tp))
+				l.log, l.err = createLog(l.dir, path, segmentConfig(n.config(), &t.config), t.id)
+			}
+		})
+	}
+	for i := range logs {
+		next <- &logs[i]
+	}
+	close(next)
+	creators.Wait()
+	for _, d := range n.dirs {
+		if slices.ContainsFunc(logs, func(l newLog) bool { return l.dir == d }) {
+			err = errors.Join(err, d.fs.SyncDir(d.path))
 		}
+	}
+	for _, l := range logs {
+		if err = errors.Join(err, l.err); l.log != nil {
+			t.parts[l.tp.Partition] = n.newPartition(t, l.tp.Partition, l.dir, l.log)
+		}
+	}
+	return err
+}
+
+// placeLogs deals a topic's partitions from first on to the log directories, those with the fewest first.
+func (n *Node) placeLogs(t *topic, first int) ([]newLog, error) {
+	logs := make([]newLog, 0, len(t.parts)-first)
+	placed := make(map[*logDir]int64)
+	for i := first; i < len(t.parts); i++ {
+		d := n.dirFor(placed)
+		if d.offline.Load() {
+			return nil, errDirOffline
+		}
+		placed[d]++
 		tp := wire.TopicPartition{Topic: t.name, Partition: wire.PartitionIndex(i)}
 		if err := n.forgetCheckpoints(d, tp); err != nil {
-			return err
+			return nil, err
 		}
-		log, err := createLog(d, filepath.Join(d.path, segment.PartitionDir(tp)), segmentConfig(n.config(), &t.config), t.id)
-		if err != nil {
-			return err
-		}
-		t.parts[i] = n.newPartition(t, tp.Partition, d, log)
+		logs = append(logs, newLog{tp: tp, dir: d})
 	}
-	return nil
+	return logs, nil
 }
 
 // growTopic adds partitions up to count. metaMu is held.
