@@ -66,7 +66,7 @@ func (c *Config) parseListeners(key string) ([]Listener, error) {
 	for _, entry := range parseList(strings.TrimSpace(text)) {
 		l, ok := parseListener(entry)
 		if !ok {
-			return nil, c.errorAt(key, printable(strconv.Quote(entry))+" is not a listener", "write NAME://host:port, as in PLAINTEXT://127.0.0.1:9092")
+			return nil, c.errorAt(key, printable(strconv.Quote(entry))+" is not a listener", "write NAME://host:port, as in PLAINTEXT://127.0.0.1:9092, with a port up to 65535")
 		}
 		for _, other := range found {
 			if other.Name == l.Name {
@@ -124,7 +124,7 @@ func (c *Config) protocolOf(name string, protocols map[string]string) (string, e
 	case !mapped:
 		return "", c.errorAt("listeners", "no security protocol for listener "+name, "add "+name+":PLAINTEXT to listener.security.protocol.map")
 	case protocol != "PLAINTEXT":
-		return "", c.errorAt("listeners", fmt.Sprintf("listener %s asks for %s, which is not built yet and is not served without", name, protocol),
+		return "", c.errorAt("listeners", fmt.Sprintf("listener %s asks for %s, which is not built yet, and the listener is not opened without it", name, protocol),
 			"use a PLAINTEXT listener, on an address that only trusted clients reach")
 	}
 	return protocol, nil

@@ -51,6 +51,9 @@ func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client
 	defer cancel()
 	if err := client.Ping(ctx); err != nil {
 		client.Close()
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil, fmt.Errorf("no node of Kafka's protocol answers at %s within %v; raise --timeout, or name another with --bootstrap", f.bootstrap, f.timeout)
+		}
 		return nil, fmt.Errorf("no node answers at %s: %w; start one with ringmill serve, or name one with --bootstrap", f.bootstrap, cause(err))
 	}
 	return client, nil

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -48,14 +49,20 @@ func (a *app) dump(cmd *cobra.Command, files []string, opt segment.DumpOptions) 
 		n, err := segment.Dump(w, osfs.FS{}, name, opt)
 		problems += n
 		if errors.Is(err, segment.ErrDumpKind) {
-			return errors.Join(w.Flush(), wrongUse(cmd, "%s: %w", name, segment.ErrDumpKind))
+			fault := wrongUse(cmd, "%s: %w", name, segment.ErrDumpKind)
+			if info, statErr := os.Stat(name); statErr != nil {
+				fault = fmt.Errorf("%s: %w", name, cause(statErr))
+			} else if info.IsDir() {
+				fault = wrongUse(cmd, "%s: a directory: name the files in it", name)
+			}
+			return errors.Join(w.Flush(), fault)
 		}
 		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", name, cause(err)))
 		}
 	}
 	if problems > 0 {
-		failures = append(failures, fmt.Errorf("%d problems found", problems))
+		failures = append(failures, fmt.Errorf("problems found: %d", problems))
 	}
 	return errors.Join(w.Flush(), errors.Join(failures...))
 }
