@@ -124,3 +124,15 @@ func TestMorePartitionsThanFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestForeignPeer: what is no Kafka client is named in the log, in place of a length that it never meant.
+func TestForeignPeer(t *testing.T) {
+	for prefix, named := range map[string]bool{
+		"GET ": true, "POST": true, "\x16\x03\x01\x02": true,
+		"\x7f\xff\xff\xff": false, "\xff\xff\xff\xff": false, "\x00\x00\x00\x00": false,
+	} {
+		if got := foreign([4]byte([]byte(prefix))); (got != "") != named {
+			t.Errorf("%q: %q", prefix, got)
+		}
+	}
+}

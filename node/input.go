@@ -132,12 +132,28 @@ func (c *Conn) consumePrefix() bool {
 	c.in.prefixLen = 0
 	size := int(int32(binary.BigEndian.Uint32(c.in.prefix[:])))
 	if size < frameBytesMin || size > c.loop.node.config().RequestBytesMax {
-		c.refuse("a frame's length is out of bounds", "bytes", size, "max", c.loop.node.config().RequestBytesMax, "property", "socket.request.max.bytes")
+		if reason := foreign(c.in.prefix); reason != "" {
+			c.refuse(reason)
+		} else {
+			c.refuse("a frame's length is out of bounds", "bytes", size, "max", c.loop.node.config().RequestBytesMax, "property", "socket.request.max.bytes")
+		}
 		return false
 	}
 	c.in.size = size
 	c.in.since = c.loop.mono
 	return true
+}
+
+// foreign says what a peer speaks whose first bytes are no length, or nothing where they tell nothing.
+func foreign(prefix [4]byte) string {
+	switch string(prefix[:]) {
+	case "GET ", "HEAD", "POST", "PUT ", "OPTI":
+		return "an HTTP request came to a listener of Kafka's protocol; the status page is at ringmill.http.listen"
+	}
+	if prefix[0] == 0x16 && prefix[1] == 0x03 {
+		return "a TLS handshake came to a PLAINTEXT listener; TLS is not built yet: set security.protocol=PLAINTEXT at the client"
+	}
+	return ""
 }
 
 // beginBody moves a frame's beginning to a slab and has the rest received straight into it.
