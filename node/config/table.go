@@ -27,7 +27,7 @@ func buildTable() []Property {
 		remoteStorageProperties, cleanerProperties, fixedCleanerProperties, compressionProperties, fileProperties,
 		quorumProperties, replicationProperties,
 		transactionProperties, fixedTransactionProperties, shareProperties, newGroupProperties, groupBoundProperties, coordinatorProperties,
-		threadProperties, quotaProperties, metricProperties, policyProperties,
+		threadProperties, receiveProperties, quotaProperties, metricProperties, policyProperties,
 		ringmillProperties,
 	)
 	byName := func(a, b Property) int { return compareNames(a.Name, b.Name) }

@@ -1,7 +1,7 @@
 package config
 
 var threadProperties = withoutEffect(
-	"loops take the place of thread pools and purgatories: see ringmill.loops and ringmill.request.memory.bytes; receive buffers are sized by the kernel, which moves large produces with less work than a fixed size (PERFORMANCE.md)",
+	"loops take the place of thread pools and purgatories: see ringmill.loops and ringmill.request.memory.bytes",
 	property("background.threads", Int, "10", atLeast(1), ClusterWide),
 	property("delete.records.purgatory.purge.interval.requests", Int, "1", nil, ReadOnly),
 	property("fetch.purgatory.purge.interval.requests", Int, "1000", nil, ReadOnly),
@@ -10,6 +10,10 @@ var threadProperties = withoutEffect(
 	property("producer.purgatory.purge.interval.requests", Int, "1000", nil, ReadOnly),
 	property("queued.max.request.bytes", Long, "-1", nil, ReadOnly),
 	property("queued.max.requests", Int, "500", atLeast(1), ReadOnly),
+)
+
+var receiveProperties = withoutEffect(
+	"receive buffers are sized by the kernel, which moves large produces with less work than a fixed size (PERFORMANCE.md)",
 	property("socket.receive.buffer.bytes", Int, "102400", nil, ReadOnly),
 )
 

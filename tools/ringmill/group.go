@@ -70,7 +70,7 @@ func (a *app) groupDescribe() *cobra.Command {
 		Long: `Show a group's state, its members, and for each partition the committed offset, the end of the log and the distance
 between them (the lag). Groups of both the classic and the consumer protocol (KIP-848) are shown.`,
 		Example: `  ringmill group describe readers
-  ringmill group describe readers -o json | jq '[.[].partitions[].lag] | add'`,
+  ringmill group describe readers -o json | jq '[.[].partitions[].lag] | add // 0'`,
 		Args:              arguments(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: a.completeGroups,
 		RunE: func(cmd *cobra.Command, names []string) error {
