@@ -68,7 +68,8 @@ func (a *app) groupDescribe() *cobra.Command {
 		Use:   "describe NAME...",
 		Short: "Show members, committed offsets and lag",
 		Long: `Show a group's state, its members, and for each partition the committed offset, the end of the log and the distance
-between them (the lag). Groups of both the classic and the consumer protocol (KIP-848) are shown.`,
+between them (the lag; from the start of the log where nothing is committed). Groups of both the classic and the consumer protocol
+(KIP-848) are shown.`,
 		Example: `  ringmill group describe readers
   ringmill group describe readers -o json | jq '[.[].partitions[].lag] | add // 0'`,
 		Args:              arguments(cobra.MinimumNArgs(1)),
