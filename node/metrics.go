@@ -43,6 +43,7 @@ var latencyBuckets = []float64{
 }
 
 func newNodeMetrics() *nodeMetrics {
+	metrics.ExposeMetadata(true) // # TYPE lines, which scrapers ask for
 	m := &nodeMetrics{set: metrics.NewSet(), stages: make(map[stageKey]*metrics.PrometheusHistogram)}
 	for k := range m.requests {
 		if api, ok := wire.LookupAPI(wire.APIKey(k)); ok {

@@ -31,7 +31,13 @@ func Serve(ctx context.Context, cfg *config.Config, notices []config.Notice, out
 	case <-ctx.Done():
 	case <-n.failed:
 	}
-	return n.stop()
+	fmt.Fprintln(out, "stopping  what is under way is answered, then everything is put on disk")
+	began := time.Now()
+	err := n.stop()
+	if err == nil {
+		fmt.Fprintf(out, "stopped   in %d ms, cleanly\n", time.Since(began).Milliseconds())
+	}
+	return err
 }
 
 // start brings the node up to where it serves.

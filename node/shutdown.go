@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ringmill/ringmill/segment"
@@ -89,10 +90,7 @@ func (n *Node) closeLogs() bool {
 	for _, l := range n.loops {
 		var closes []logClose
 		l.on(func(l *Loop) { closes = l.planCloses() })
-		for i := range closes {
-			closes[i].done = closes[i].run()
-			ok = ok && closes[i].done
-		}
+		ok = runCloses(closes) && ok
 		l.on(func(*Loop) {
 			for i := range closes {
 				if closes[i].done {
@@ -103,6 +101,25 @@ func (n *Node) closeLogs() bool {
 	}
 	return ok && (n.someOffline() || n.emptyJournals()) &&
 		n.writeCheckpoints(segment.RecoveryPointCheckpoint, segment.HighWatermarkCheckpoint, segment.LogStartCheckpoint)
+}
+
+// runCloses runs closes side by side, so that the file system joins their syncs, and says whether all went well.
+func runCloses(closes []logClose) bool {
+	var workers sync.WaitGroup
+	next := make(chan *logClose)
+	for range min(logCreators, len(closes)) {
+		workers.Go(func() {
+			for c := range next {
+				c.done = c.run()
+			}
+		})
+	}
+	for i := range closes {
+		next <- &closes[i]
+	}
+	close(next)
+	workers.Wait()
+	return !slices.ContainsFunc(closes, func(c logClose) bool { return !c.done })
 }
 
 // logClose is one log's flush at a clean stop.

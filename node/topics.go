@@ -77,7 +77,8 @@ func configRecords(topic string, configs map[string]string) (records []image.Rec
 	return records
 }
 
-// logCreators is how many logs are made side by side: each waits for a handful of syncs, which the file system joins.
+// logCreators is how many logs are made, or closed, side by side: each waits for a handful of syncs, which the file system
+// joins.
 const logCreators = 16
 
 // newLog is a partition's log that is being made.
