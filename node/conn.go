@@ -143,6 +143,6 @@ func (c *Conn) finishClose() {
 // refuse closes the connection for a fault of the client's, with one throttled line that names it and the reason.
 func (c *Conn) refuse(reason string, args ...any) {
 	c.loop.node.log.throttled("connection closed: "+reason, append([]any{"peer", c.client.Host, "client", c.client.ID, "software", c.client.Software}, args...)...)
-	c.loop.metrics.refused.Inc()
+	c.loop.metrics.faulted.Inc()
 	c.close()
 }

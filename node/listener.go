@@ -132,6 +132,7 @@ func (l *Loop) accepted(index int, e *iouring.Event) {
 		_ = unix.Close(fd)
 		return
 	case l.node.stopping.Load() || !ln.limits.admit(host):
+		l.metrics.refused.Inc()
 		l.node.log.throttled("connection refused: too many", "peer", host, "properties", "max.connections, max.connections.per.ip")
 		_ = unix.Close(fd)
 		return
