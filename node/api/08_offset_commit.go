@@ -35,17 +35,12 @@ func offsetCommit(b Broker, r *Request, req *kmsg.OffsetCommitRequest) *kmsg.Off
 
 // existingCommits splits a topic's partitions into those that exist and the answer to the others.
 func existingCommits(b Broker, t *kmsg.OffsetCommitRequestTopic) (exist kmsg.OffsetCommitRequestTopic, answer kmsg.OffsetCommitResponseTopic) {
-	exist = *t
-	exist.Partitions = nil
-	answer = kmsg.NewOffsetCommitResponseTopic()
+	exist, answer = *t, kmsg.NewOffsetCommitResponseTopic()
 	answer.Topic = t.Topic
-	count := partitionCount(b, t.Topic)
-	for _, p := range t.Partitions {
-		if p.Partition >= 0 && p.Partition < count {
-			exist.Partitions = append(exist.Partitions, p)
-			continue
-		}
-		answer.Partitions = append(answer.Partitions, refusedCommit(p.Partition, wire.UnknownTopicOrPartition))
+	var missing []int32
+	exist.Partitions, missing = splitExisting(b, t.Topic, t.Partitions, func(p kmsg.OffsetCommitRequestTopicPartition) int32 { return p.Partition })
+	for _, p := range missing {
+		answer.Partitions = append(answer.Partitions, refusedCommit(p, wire.UnknownTopicOrPartition))
 	}
 	return exist, answer
 }

@@ -32,11 +32,9 @@ func addPartitionsToTxn(b Broker, _ *Request, req *kmsg.AddPartitionsToTxnReques
 func missingPartitions(b Broker, req *kmsg.AddPartitionsToTxnRequest) map[wire.TopicPartition]bool {
 	missing := map[wire.TopicPartition]bool{}
 	look := func(topic string, partitions []int32) {
-		count := partitionCount(b, topic)
-		for _, p := range partitions {
-			if p < 0 || p >= count {
-				missing[wire.TopicPartition{Topic: topic, Partition: wire.PartitionIndex(p)}] = true
-			}
+		_, absent := splitExisting(b, topic, partitions, func(p int32) int32 { return p })
+		for _, p := range absent {
+			missing[wire.TopicPartition{Topic: topic, Partition: wire.PartitionIndex(p)}] = true
 		}
 	}
 	for i := range req.Topics {

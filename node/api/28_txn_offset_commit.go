@@ -35,18 +35,13 @@ func txnOffsetCommit(b Broker, r *Request, req *kmsg.TxnOffsetCommitRequest) *km
 
 // existingTxnCommits splits a topic's partitions into those that exist and the answer to the others.
 func existingTxnCommits(b Broker, t *kmsg.TxnOffsetCommitRequestTopic) (exist kmsg.TxnOffsetCommitRequestTopic, answer kmsg.TxnOffsetCommitResponseTopic) {
-	exist = *t
-	exist.Partitions = nil
-	answer = kmsg.NewTxnOffsetCommitResponseTopic()
+	exist, answer = *t, kmsg.NewTxnOffsetCommitResponseTopic()
 	answer.Topic = t.Topic
-	count := partitionCount(b, t.Topic)
-	for _, p := range t.Partitions {
-		if p.Partition >= 0 && p.Partition < count {
-			exist.Partitions = append(exist.Partitions, p)
-			continue
-		}
+	var missing []int32
+	exist.Partitions, missing = splitExisting(b, t.Topic, t.Partitions, func(p kmsg.TxnOffsetCommitRequestTopicPartition) int32 { return p.Partition })
+	for _, p := range missing {
 		refused := kmsg.NewTxnOffsetCommitResponseTopicPartition()
-		refused.Partition, refused.ErrorCode = p.Partition, int16(wire.UnknownTopicOrPartition)
+		refused.Partition, refused.ErrorCode = p, int16(wire.UnknownTopicOrPartition)
 		answer.Partitions = append(answer.Partitions, refused)
 	}
 	return exist, answer

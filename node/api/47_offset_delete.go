@@ -36,14 +36,11 @@ func offsetDelete(b Broker, r *Request, req *kmsg.OffsetDeleteRequest) *kmsg.Off
 // existingDeletes splits a topic's partitions into those that exist and the answer to the others.
 func existingDeletes(b Broker, t *kmsg.OffsetDeleteRequestTopic) (exist kmsg.OffsetDeleteRequestTopic, answer kmsg.OffsetDeleteResponseTopic) {
 	exist.Topic, answer.Topic = t.Topic, t.Topic
-	count := partitionCount(b, t.Topic)
-	for _, p := range t.Partitions {
-		if p.Partition >= 0 && p.Partition < count {
-			exist.Partitions = append(exist.Partitions, p)
-			continue
-		}
+	var missing []int32
+	exist.Partitions, missing = splitExisting(b, t.Topic, t.Partitions, func(p kmsg.OffsetDeleteRequestTopicPartition) int32 { return p.Partition })
+	for _, p := range missing {
 		refused := kmsg.NewOffsetDeleteResponseTopicPartition()
-		refused.Partition, refused.ErrorCode = p.Partition, int16(wire.UnknownTopicOrPartition)
+		refused.Partition, refused.ErrorCode = p, int16(wire.UnknownTopicOrPartition)
 		answer.Partitions = append(answer.Partitions, refused)
 	}
 	return exist, answer

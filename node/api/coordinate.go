@@ -43,3 +43,16 @@ func partitionCount(b Broker, topic string) int32 {
 	}
 	return 0
 }
+
+// splitExisting splits what is asked of a topic's partitions by whether they exist, each side in the order that was asked.
+func splitExisting[P any](b Broker, topic string, asked []P, index func(P) int32) (exist []P, missing []int32) {
+	count := partitionCount(b, topic)
+	for _, p := range asked {
+		if i := index(p); i >= 0 && i < count {
+			exist = append(exist, p)
+		} else {
+			missing = append(missing, i)
+		}
+	}
+	return exist, missing
+}
