@@ -28,7 +28,7 @@ func TestCloseBehindUnansweredProduce(t *testing.T) {
 		c.mustProduce("a", 0, batch("x"))
 		f.set(func(kind iouring.EventKind, name string) iouringtest.Fault {
 			if kind == iouring.EventSync && strings.Contains(name, "journal-") {
-				return iouringtest.Fault{Delay: 2000}
+				return iouringtest.Fault{Delay: 20000}
 			}
 			return iouringtest.Fault{}
 		})
