@@ -109,7 +109,7 @@ func (n *Node) GrowTopic(name string, count int32) (wire.ErrorCode, string) {
 	return wire.None, ""
 }
 
-// AlterConfigs sets or removes overrides of a topic or of the node.
+// AlterConfigs sets or removes overrides of a resource.
 func (n *Node) AlterConfigs(r image.Resource, changes map[string]*string) (wire.ErrorCode, string) {
 	n.metaMu.Lock()
 	defer n.metaMu.Unlock()
@@ -129,8 +129,14 @@ func (n *Node) AlterConfigs(r image.Resource, changes map[string]*string) (wire.
 
 // reconfigure applies a changed resource to what runs.
 func (n *Node) reconfigure(r image.Resource, m *image.Image) error {
-	if r.Type == image.TopicResource {
+	switch r.Type {
+	case image.TopicResource:
 		return n.reconfigureTopic(n.topics.named([]byte(r.Name)), m.ByName(r.Name))
+	case image.GroupResource:
+		n.groups.configChanged(r.Name)
+		return nil
+	case image.ClientMetricsResource:
+		return nil
 	}
 	if err := n.applyDynamicConfig(m); err != nil {
 		return err

@@ -172,6 +172,7 @@ func (g *groupService) load(s *groupShard, p *partition) {
 	}
 	g.inbox.put(func() {
 		fresh.SetTopics(g.node.Image(), true) // they may have changed while the log was read
+		g.setGroupConfigs(s.index, len(g.shards), fresh)
 		s.coordinator = fresh
 		g.apply(s, fresh.Loaded(g.nowMS()))
 		s.loaded = true

@@ -30,6 +30,31 @@ type Config struct {
 	MaxAppends  int   // appends under way
 }
 
+// GroupConfig is what one group goes by if it has a configuration of its own. Each field is in force, whether the group's own
+// value or the broker's.
+type GroupConfig struct {
+	ConsumerSessionTimeoutMS    int32 // consumer.session.timeout.ms
+	ConsumerHeartbeatIntervalMS int32 // consumer.heartbeat.interval.ms
+}
+
+// SetGroupConfig gives a group, which there need not be, a configuration of its own, or with nil takes that away. Members
+// come under it with their next heartbeats, as in Kafka.
+func (c *Coordinator) SetGroupConfig(id string, cfg *GroupConfig) {
+	if cfg == nil {
+		delete(c.groupConfigs, id)
+		return
+	}
+	c.groupConfigs[id] = *cfg
+}
+
+// configOf is what a group goes by.
+func (c *Coordinator) configOf(id string) GroupConfig {
+	if own, ok := c.groupConfigs[id]; ok {
+		return own
+	}
+	return GroupConfig{c.cfg.ConsumerSessionTimeoutMS, c.cfg.ConsumerHeartbeatIntervalMS}
+}
+
 // DefaultConfig gives the defaults of Apache Kafka 4.1.1, and bounds that hold 100,000 consumers.
 func DefaultConfig() Config {
 	return Config{

@@ -107,7 +107,7 @@ func (c *Coordinator) consumerGroupBeat(h Handle, cl Client, req *kmsg.ConsumerG
 		c.assignTargets(g)
 	}
 	c.reconcile(g, m, req.Topics)
-	c.timers.arm(&m.session, c.after(int64(c.cfg.ConsumerSessionTimeoutMS)))
+	c.timers.arm(&m.session, c.after(int64(c.configOf(g.id).ConsumerSessionTimeoutMS)))
 	resp := c.beatAnswer(&b, !m.assigned.Equal(assigned))
 	c.settle(g, delayedReply{h, req, resp})
 	c.refreshRegexes(g)
@@ -134,7 +134,7 @@ func (c *Coordinator) beatAnswer(b *beat, assignedChanged bool) *kmsg.ConsumerGr
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
 	resp.Version = req.Version
 	resp.MemberID, resp.MemberEpoch = &m.id, m.epoch
-	resp.HeartbeatIntervalMillis = c.cfg.ConsumerHeartbeatIntervalMS
+	resp.HeartbeatIntervalMillis = c.configOf(b.group.id).ConsumerHeartbeatIntervalMS
 	full := req.RebalanceTimeoutMillis != -1 && req.Topics != nil &&
 		(req.SubscribedTopicNames != nil || req.SubscribedTopicRegex != nil)
 	if req.MemberEpoch == memberJoins || full || assignedChanged {

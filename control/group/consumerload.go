@@ -222,7 +222,7 @@ func (c *Coordinator) insertLoaded(g *group, id string, l *loadedMember, targets
 	}
 	g.consumer.insert(m)
 	c.recount(m)
-	c.timers.arm(&m.session, c.after(int64(c.cfg.ConsumerSessionTimeoutMS)))
+	c.timers.arm(&m.session, c.after(int64(c.configOf(g.id).ConsumerSessionTimeoutMS)))
 	if m.state == memberUnrevoked && m.classic == nil {
 		m.rebalanceEpoch = m.epoch
 		c.timers.arm(&m.rebalance, c.after(int64(m.rebalanceTimeoutMS)))

@@ -282,6 +282,8 @@ func (m *machine) changeTopics(created bool, records ...image.Record) {
 	m.c.SetTopics(next, created)
 }
 
+func (m *machine) setGroupConfig(id string, cfg *GroupConfig) { m.c.SetGroupConfig(id, cfg) }
+
 func (m *machine) topicID(name string) wire.TopicID {
 	if t := m.topics.ByName(name); t != nil {
 		return t.ID

@@ -50,6 +50,10 @@ type Coordinator struct {
 	cfg    Config
 	phase  phase
 	groups map[string]*group
+	// groupConfigs are the configurations that groups have of their own, whether there are such groups or not. The caller
+	// bounds them.
+	groupConfigs map[string]GroupConfig
+
 	timers timerHeap
 	ids    memberIDs
 	topics topicView
@@ -90,6 +94,7 @@ func New(cfg Config, seed uint64) *Coordinator {
 	return &Coordinator{
 		cfg:          cfg,
 		groups:       map[string]*group{},
+		groupConfigs: map[string]GroupConfig{},
 		ids:          newMemberIDs(seed),
 		topics:       topicView{image: &image.Image{}, rack: cfg.Rack, hashes: map[string]topicHash{}},
 		appends:      map[AppendID]appended{},

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -143,6 +144,30 @@ func (o *oracle) dropTopic(name string) {
 	req.Version, req.TimeoutMillis, req.TopicNames = 5, 10_000, []string{name}
 	o.ask(req)
 	delete(o.ids, name)
+	o.advance(300)
+}
+
+// setGroupConfig takes what a group has of its own away first.
+func (o *oracle) setGroupConfig(id string, cfg *GroupConfig) {
+	values := map[string]*string{"consumer.session.timeout.ms": nil, "consumer.heartbeat.interval.ms": nil}
+	if cfg != nil {
+		values["consumer.session.timeout.ms"] = kmsg.StringPtr(strconv.Itoa(int(cfg.ConsumerSessionTimeoutMS)))
+		values["consumer.heartbeat.interval.ms"] = kmsg.StringPtr(strconv.Itoa(int(cfg.ConsumerHeartbeatIntervalMS)))
+	}
+	resource := kmsg.NewIncrementalAlterConfigsRequestResource()
+	resource.ResourceType, resource.ResourceName = kmsg.ConfigResourceTypeGroupConfig, id
+	for _, key := range sortedKeys(values) {
+		c := kmsg.IncrementalAlterConfigsRequestResourceConfig{Name: key, Value: values[key]}
+		if c.Value == nil {
+			c.Op = kmsg.IncrementalAlterConfigOpDelete
+		}
+		resource.Configs = append(resource.Configs, c)
+	}
+	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	req.Version, req.Resources = 1, append(req.Resources, resource)
+	if r := o.ask(req).(*kmsg.IncrementalAlterConfigsResponse).Resources[0]; r.ErrorCode != 0 {
+		o.t.Fatal(*r.ErrorMessage)
+	}
 	o.advance(300)
 }
 

@@ -30,6 +30,8 @@ type target interface {
 	setTopic(name string, partitions int32) // makes the topic, or grows it
 	dropTopic(name string)
 	topicID(name string) wire.TopicID
+	// setGroupConfig gives a group a configuration of its own, or takes it away with nil.
+	setGroupConfig(id string, cfg *GroupConfig)
 }
 
 type answer struct {
@@ -51,6 +53,10 @@ func (s *script) run(d *datadriven.TestData) (out string, ok bool) {
 	a := arguments{d: d, s: s}
 	if out, ok := s.topicCommand(a); ok {
 		return out, true
+	}
+	if d.Cmd == "group-config" {
+		s.setGroupConfig(a.group(), a.groupConfig())
+		return "", true
 	}
 	req := a.request(d.Cmd)
 	if req == nil {
@@ -150,6 +156,14 @@ func (a arguments) group() string {
 		return a.s.prefix + id
 	}
 	return ""
+}
+
+// groupConfig is what "group-config session=6000 heartbeat=5500" says; nil for "group-config none".
+func (a arguments) groupConfig() *GroupConfig {
+	if _, none := a.values("none"); none {
+		return nil
+	}
+	return &GroupConfig{ConsumerSessionTimeoutMS: int32(a.number("session", 45_000)), ConsumerHeartbeatIntervalMS: int32(a.number("heartbeat", 5_000))}
 }
 
 func (a arguments) groups() []string {

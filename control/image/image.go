@@ -89,8 +89,16 @@ func (m *Image) BrokerConfigs(name string) map[string]string {
 	return m.configs[Resource{Type: BrokerResource, Name: name}]
 }
 
+// GroupOverrides gives what is configured for the group of that id, nil if nothing is; read-only.
+func (m *Image) GroupOverrides(id string) map[string]string {
+	return m.configs[Resource{Type: GroupResource, Name: id}]
+}
+
 // Resources yields the resources other than topics that have overrides, in no order.
 func (m *Image) Resources() iter.Seq[Resource] { return maps.Keys(m.configs) }
+
+// ResourceCount is how many resources other than topics have overrides.
+func (m *Image) ResourceCount() int { return len(m.configs) }
 
 // Colliding gives the name of a topic whose metrics would share a name with a topic called name: the two differ only in
 // '.' against '_'. "" if there is none; name itself does not count.

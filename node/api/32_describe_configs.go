@@ -51,6 +51,10 @@ func describedResource(b Broker, asked *kmsg.DescribeConfigsRequestResource) ([]
 		return describedBroker(b.Config(), asked.ResourceName)
 	case kmsg.ConfigResourceTypeBrokerLogger:
 		return describedLoggers(b.Config(), asked.ResourceName)
+	case kmsg.ConfigResourceTypeGroupConfig:
+		return describedGroup(b, asked.ResourceName)
+	case kmsg.ConfigResourceTypeClientMetrics:
+		return describedClientMetrics(b, asked.ResourceName)
 	}
 	return nil, refuse(wire.InvalidRequest, "Resources of type %d have no configuration on this node.", asked.ResourceType)
 }
@@ -79,6 +83,21 @@ func describedBroker(cfg *config.Config, name string) ([]config.Entry, refusal) 
 		return nil, refuse(wire.InvalidRequest, "Unexpected broker id, expected %d or empty string, but received %s", cfg.NodeID, name)
 	}
 	return cfg.DescribeBroker(), refusal{}
+}
+
+// describedGroup: there need be no such group.
+func describedGroup(b Broker, name string) ([]config.Entry, refusal) {
+	if name == "" {
+		return nil, refuse(wire.InvalidRequest, "Group name must not be empty")
+	}
+	return b.Config().DescribeGroup(b.Image().GroupOverrides(name)), refusal{}
+}
+
+func describedClientMetrics(b Broker, name string) ([]config.Entry, refusal) {
+	if name == "" {
+		return nil, refuse(wire.InvalidRequest, "Client metrics subscription name must not be empty")
+	}
+	return config.DescribeClientMetrics(b.Image().Configs(image.Resource{Type: image.ClientMetricsResource, Name: name})), refusal{}
 }
 
 // describedLoggers: this node's one log has no levels by name.

@@ -66,6 +66,10 @@ func alterationOf(b Broker, asked *kmsg.IncrementalAlterConfigsRequestResource) 
 		return brokerAlteration(b, asked.ResourceName)
 	case kmsg.ConfigResourceTypeBrokerLogger:
 		return nil, loggerAlteration(asked.Configs)
+	case kmsg.ConfigResourceTypeGroupConfig:
+		return namedAlteration(b, image.GroupResource, asked.ResourceName)
+	case kmsg.ConfigResourceTypeClientMetrics:
+		return namedAlteration(b, image.ClientMetricsResource, asked.ResourceName)
 	}
 	return nil, refuse(wire.InvalidRequest, "Unknown resource type %d", asked.ResourceType)
 }

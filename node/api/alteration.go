@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -36,6 +37,29 @@ func brokerAlteration(b Broker, name string) (*alteration, refusal) {
 
 func (a *alteration) isTopic() bool { return a.resource.Type == image.TopicResource }
 
+func (a *alteration) isBroker() bool { return a.resource.Type == image.BrokerResource }
+
+// configuredResourcesMax bounds the groups and subscriptions that have a configuration, since a name is all that it takes to
+// make one: each change copies the map of them, a millisecond at most.
+const configuredResourcesMax = 10_000
+
+// namedAlteration is that of a resource that comes into being with its first value: a group, a subscription.
+func namedAlteration(b Broker, kind image.ResourceType, name string) (*alteration, refusal) {
+	r := image.Resource{Type: kind, Name: name}
+	own := b.Image().Configs(r)
+	switch {
+	case name == "" && kind == image.GroupResource:
+		return nil, refuse(wire.InvalidRequest, "Default group resources are not allowed.")
+	case name == "":
+		return nil, refuse(wire.InvalidRequest, "Subscription name can't be empty")
+	case len(name) > configTextMax:
+		return nil, refuse(wire.InvalidConfig, "A name is longer than %d bytes.", configTextMax)
+	case own == nil && b.Image().ResourceCount() >= configuredResourcesMax:
+		return nil, refuse(wire.PolicyViolation, "%d groups and subscriptions can have a configuration.", configuredResourcesMax)
+	}
+	return &alteration{broker: b, resource: r, own: own}, refusal{}
+}
+
 // changes turns the operations into the values that the keys are to have, nil for none.
 func (a *alteration) changes(configs []kmsg.IncrementalAlterConfigsRequestResourceConfig) (map[string]*string, refusal) {
 	out := make(map[string]*string, len(configs))
@@ -47,7 +71,7 @@ func (a *alteration) changes(configs []kmsg.IncrementalAlterConfigsRequestResour
 		case kmsg.IncrementalAlterConfigOpDelete:
 			out[c.Name] = nil
 		case kmsg.IncrementalAlterConfigOpAppend, kmsg.IncrementalAlterConfigOpSubtract:
-			if !a.isList(c.Name) {
+			if !config.IsList(a.scope(), c.Name) {
 				return nil, a.notAList(c)
 			}
 			v := changedList(a.present(c.Name), *c.Value, c.Op == kmsg.IncrementalAlterConfigOpAppend)
@@ -59,20 +83,23 @@ func (a *alteration) changes(configs []kmsg.IncrementalAlterConfigsRequestResour
 	return out, refusal{}
 }
 
-func (a *alteration) isList(key string) bool {
-	lookup := config.LookupBroker
-	if a.isTopic() {
-		lookup = config.LookupTopic
+func (a *alteration) scope() config.Scope {
+	switch a.resource.Type {
+	case image.TopicResource:
+		return config.TopicScope
+	case image.GroupResource:
+		return config.GroupScope
+	case image.ClientMetricsResource:
+		return config.ClientMetricsScope
 	}
-	p, known := lookup(key)
-	return known && p.Type == config.List
+	return config.BrokerScope
 }
 
 func (a *alteration) notAList(c *kmsg.IncrementalAlterConfigsRequestResourceConfig) refusal {
-	if a.isTopic() {
-		return refuse(wire.InvalidConfig, "Can't %s to key %s because its type is not LIST.", c.Op, c.Name)
+	if a.isBroker() {
+		return refuse(wire.InvalidConfig, "Config value %s is not allowed for config key: %s", strings.ToLower(c.Op.String()), c.Name)
 	}
-	return refuse(wire.InvalidConfig, "Config value %s is not allowed for config key: %s", strings.ToLower(c.Op.String()), c.Name)
+	return refuse(wire.InvalidConfig, "Can't %s to key %s because its type is not LIST.", c.Op, c.Name)
 }
 
 // present is the value that is added to or taken from: the resource's own, else the one in force.
@@ -137,13 +164,27 @@ func (a *alteration) check(changes map[string]*string) refusal {
 	if len(next) > configKeysMax {
 		return refuse(wire.PolicyViolation, "A resource can have %d values of its own.", configKeysMax)
 	}
-	if a.isTopic() {
-		if err := a.broker.Config().ValidateTopicConfig(next); err != nil {
-			return refusal{wire.InvalidConfig, err.Error()}
-		}
-		return refusal{}
+	switch a.resource.Type {
+	case image.TopicResource:
+		return refusedConfig(a.broker.Config().ValidateTopicConfig(next))
+	case image.GroupResource:
+		return refusedConfig(a.broker.Config().ValidateGroup(next))
+	case image.ClientMetricsResource:
+		return refusedConfig(config.ValidateClientMetrics(next))
 	}
 	return a.checkBroker(next, set)
+}
+
+// refusedConfig tells of a *config.TopicError.
+func refusedConfig(err error) refusal {
+	var e *config.TopicError
+	switch {
+	case err == nil:
+		return refusal{}
+	case errors.As(err, &e) && e.InvalidRequest:
+		return refusal{wire.InvalidRequest, err.Error()}
+	}
+	return refusal{wire.InvalidConfig, err.Error()}
 }
 
 // checkBroker: single values first, then all of them laid over what the node was started with.

@@ -41,7 +41,7 @@ type Broker interface {
 	DeleteTopic(name string, id wire.TopicID) wire.ErrorCode
 	// GrowTopic raises a topic's partition count.
 	GrowTopic(name string, count int32) (code wire.ErrorCode, message string)
-	// AlterConfigs sets (or, with nil, removes) overrides of a topic or of this node. The values were validated.
+	// AlterConfigs sets (or, with nil, removes) overrides of a topic, a group, client metrics or this node. The values were validated.
 	AlterConfigs(r image.Resource, changes map[string]*string) (code wire.ErrorCode, message string)
 
 	// DeleteRecords deletes the records below an offset of each partition, -1 being the high watermark, durably, and

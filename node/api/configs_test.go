@@ -84,7 +84,8 @@ func TestDescribeConfigsRefuses(t *testing.T) {
 		{kmsg.ConfigResourceTypeBroker, "x", 42, "Broker id must be an integer, but it is: x"},
 		{kmsg.ConfigResourceTypeBrokerLogger, "2", 42, "Unexpected broker id, expected 1 but received 2"},
 		{kmsg.ConfigResourceTypeBrokerLogger, "", 42, "Broker id must not be empty"},
-		{kmsg.ConfigResourceTypeGroupConfig, "g", 42, "Resources of type 32 have no configuration on this node."},
+		{kmsg.ConfigResourceTypeGroupConfig, "", 42, "Group name must not be empty"},
+		{kmsg.ConfigResourceTypeClientMetrics, "", 42, "Client metrics subscription name must not be empty"},
 		{kmsg.ConfigResourceType(7), "g", 42, "Resources of type 7 have no configuration on this node."},
 	} {
 		got := described(t, b, describeConfigsRequest(c.kind, c.name))

@@ -131,8 +131,6 @@ func (c *Config) checkBounds() error {
 			"raise it, or lower socket.request.max.bytes")
 	case c.GroupSessionTimeoutMinMS > c.GroupSessionTimeoutMaxMS:
 		return c.errorAt("group.min.session.timeout.ms", fmt.Sprintf("more than group.max.session.timeout.ms=%d", c.GroupSessionTimeoutMaxMS), "lower it")
-	case c.GroupConsumerHeartbeatMS >= c.GroupConsumerSessionMS:
-		return c.errorAt("group.consumer.heartbeat.interval.ms", fmt.Sprintf("not less than group.consumer.session.timeout.ms=%d", c.GroupConsumerSessionMS), "lower it")
 	case !knowsAssignors(c.GroupConsumerAssignors):
 		return c.errorAt("group.consumer.assignors", "not a list of assignors that are built", "name uniform, range or both")
 	case c.DefaultReplicationFactor < 1:
@@ -141,16 +139,30 @@ func (c *Config) checkBounds() error {
 	return nil
 }
 
-// checkConsumerGroups holds what consumer groups go by within the bounds that Kafka has for it.
-func (c *Config) checkConsumerGroups() error {
-	for _, name := range []string{"session.timeout.ms", "heartbeat.interval.ms"} {
-		value, _ := c.number("group.consumer." + name)
-		least, _ := c.number("group.consumer.min." + name)
-		most, _ := c.number("group.consumer.max." + name)
-		if value < least || value > most {
-			return c.errorAt("group.consumer."+name, fmt.Sprintf("not within group.consumer.min.%s=%d and group.consumer.max.%s=%d",
-				name, least, name, most), "move it, or one of them")
+// checkGroups holds what groups go by within the bounds that Kafka has for it.
+func (c *Config) checkGroups() error {
+	for _, kind := range []string{"group.consumer.", "group.share.", "group.streams."} {
+		for _, name := range []string{"session.timeout.ms", "heartbeat.interval.ms"} {
+			if err := c.checkWithin(kind, name); err != nil {
+				return err
+			}
 		}
+		heartbeat, _ := c.number(kind + "heartbeat.interval.ms")
+		if session, _ := c.number(kind + "session.timeout.ms"); heartbeat >= session {
+			return c.errorAt(kind+"heartbeat.interval.ms", fmt.Sprintf("not less than %ssession.timeout.ms=%d", kind, session), "lower it")
+		}
+	}
+	return c.checkWithin("group.share.", "record.lock.duration.ms")
+}
+
+// checkWithin holds one value within its min and max.
+func (c *Config) checkWithin(kind, name string) error {
+	value, _ := c.number(kind + name)
+	least, _ := c.number(kind + "min." + name)
+	most, _ := c.number(kind + "max." + name)
+	if value < least || value > most {
+		return c.errorAt(kind+name, fmt.Sprintf("not within %smin.%s=%d and %smax.%s=%d", kind, name, least, kind, name, most),
+			"move it, or one of them")
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func (c *Config) build() error {
 		c.Loops = runtime.GOMAXPROCS(0)
 	}
 	for _, step := range []func() error{
-		c.checkIdentity, c.checkSecurity, c.buildLogDirs, c.buildListeners, c.buildOverrides, c.checkBounds, c.checkConsumerGroups,
+		c.checkIdentity, c.checkSecurity, c.buildLogDirs, c.buildListeners, c.buildOverrides, c.checkBounds, c.checkGroups,
 	} {
 		if err := step(); err != nil {
 			return err

@@ -28,7 +28,7 @@ type Synonym struct {
 func (c *Config) DescribeTopic(overrides map[string]string) []Entry {
 	var entries []Entry
 	for i := range table {
-		if p := &table[i]; p.Scope != BrokerScope && !p.Internal {
+		if p := &table[i]; p.In(TopicScope) && !p.Internal {
 			entries = append(entries, c.topicEntry(p, overrides))
 		}
 	}
@@ -56,7 +56,7 @@ func (c *Config) topicEntry(p *Property, overrides map[string]string) Entry {
 func (c *Config) DescribeBroker() []Entry {
 	var entries []Entry
 	for i := range table {
-		if p := &table[i]; p.Scope != TopicScope && !p.Internal {
+		if p := &table[i]; p.In(BrokerScope) && !p.Internal {
 			text, ok := c.text(p.Name)
 			e := p.entry(text, ok, c.synonyms(p.Name))
 			e.ReadOnly = p.Update == ReadOnly

@@ -44,13 +44,15 @@ func printable(s string) string {
 	return s
 }
 
-// TopicError says why a topic's or a broker's dynamic property is refused. Error() is the message that Apache Kafka
-// 4.1.1 sends with the same refusal.
+// TopicError says why a property of a topic, a group or client metrics, or a broker's dynamic one, is refused. Error() is
+// the message that Apache Kafka 4.1.1 sends with the same refusal.
 type TopicError struct {
 	Key     string
 	Value   string // the part of the value at fault
 	Problem string // Kafka's words; "" if the whole message is in message
-	message string
+	// InvalidRequest: of client metrics, Kafka refuses some with INVALID_REQUEST and the others with INVALID_CONFIG.
+	InvalidRequest bool
+	message        string
 }
 
 // Error gives Kafka's message.

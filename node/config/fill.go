@@ -21,14 +21,7 @@ func fill(dst any, text func(name string) (string, bool)) {
 }
 
 func set(field reflect.Value, name, text string) {
-	p, ok := brokerTable[name]
-	if !ok {
-		p, ok = topicTable[name]
-	}
-	if !ok {
-		panic("BUG: no property " + name)
-	}
-	value, problem := parseValue(p.Type, text)
+	value, problem := parseValue(typeOf(name), text)
 	if problem != "" {
 		panic(fmt.Sprintf("BUG: unchecked value %s=%q: %s", name, text, problem))
 	}
@@ -47,6 +40,16 @@ func set(field reflect.Value, name, text string) {
 	case []string:
 		field.Set(reflect.ValueOf(value))
 	}
+}
+
+// typeOf is the type of a property that a field is tagged with. Names that stand in two scopes have one type.
+func typeOf(name string) Type {
+	for _, table := range []map[string]*Property{brokerTable, topicTable, groupTable} {
+		if p, ok := table[name]; ok {
+			return p.Type
+		}
+	}
+	panic("BUG: no property " + name)
 }
 
 // propertiesOf lists the properties that a struct's fields are tagged with.

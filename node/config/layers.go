@@ -5,13 +5,16 @@ import "slices"
 // ConfigSource says which layer a value comes from. The numbers are DescribeConfigs' (KIP-226).
 type ConfigSource int8
 
-// The layers, strongest first.
+// The layers of a broker's and of a topic's, strongest first, and the sources of resources that have none.
 const (
 	DynamicTopicConfig         ConfigSource = 1
 	DynamicBrokerConfig        ConfigSource = 2 // set for this node
 	DynamicDefaultBrokerConfig ConfigSource = 3 // set for all nodes
 	StaticBrokerConfig         ConfigSource = 4 // file, environment or flag
 	DefaultConfig              ConfigSource = 5
+	DynamicBrokerLoggerConfig  ConfigSource = 6 // a logger's level
+	DynamicClientMetricsConfig ConfigSource = 7
+	DynamicGroupConfig         ConfigSource = 8
 )
 
 // at returns a property's value in one layer of the broker's; ok is false if the layer has none, or null.

@@ -50,11 +50,14 @@ func (t Type) String() string {
 type Scope int8
 
 // A broker property stands in the file, the environment, a flag, or (where Update allows) in a broker's dynamic
-// configuration; a topic property in a topic's. Both names the properties of ringmill's own that may stand in either.
+// configuration; the others in that of a topic, of a group, or of a subscription to clients' metrics. Both names the
+// properties of ringmill's own that may stand in a broker's or a topic's.
 const (
 	BrokerScope Scope = iota
 	TopicScope
 	BothScopes
+	GroupScope
+	ClientMetricsScope
 )
 
 // Update says whether a running node's value can be altered (KIP-226).
@@ -93,8 +96,13 @@ type Property struct {
 	// Reason is empty for a property that has effect. Else the property is accepted, checked, described, and does
 	// nothing, for this reason.
 	Reason string
-	// BrokerSynonym, of a topic property: the broker property that stands in where the topic has none.
+	// BrokerSynonym, of a topic's or a group's property: the broker property that stands in where that has none.
 	BrokerSynonym string
+}
+
+// In reports whether the property may be set on resources of that scope.
+func (p *Property) In(scope Scope) bool {
+	return p.Scope == scope || p.Scope == BothScopes && (scope == BrokerScope || scope == TopicScope)
 }
 
 // Effective reports whether the node reads the property.

@@ -58,6 +58,7 @@ var referenceSections = []referenceSection{
 	{"Transactions", "Transactional ids and their log.", transactionProperties},
 	{"Groups", "Consumer groups and committed offsets.", groupProperties},
 	{"Properties of topics", "Set with `ringmill topic create -c name=value` or any Kafka admin tool. Where a topic has no value of its own, the node's applies.", topicProperties},
+	{"Properties of groups", "Set with `ringmill config set --group NAME name=value` or any Kafka admin tool. Where a group has no value of its own, the node's applies.", groupOverrideProperties},
 }
 
 func writeRows(b *strings.Builder, rows []Property) {

@@ -11,13 +11,15 @@ const (
 	reasonReplication = "replication between nodes is not built yet"
 )
 
-// table holds every property: the broker's, then the topics', each sorted by name.
+// table holds every property: the broker's, then the topics', the groups' and the client metrics', each sorted by name.
 var table = buildTable()
 
-// brokerTable and topicTable find a row by name. ringmill.flush.policy is in both.
+// The tables by scope find a row by name. ringmill.flush.policy is in the first two.
 var (
-	brokerTable = index(func(p *Property) bool { return p.Scope != TopicScope })
-	topicTable  = index(func(p *Property) bool { return p.Scope != BrokerScope })
+	brokerTable        = index(BrokerScope)
+	topicTable         = index(TopicScope)
+	groupTable         = index(GroupScope)
+	clientMetricsTable = index(ClientMetricsScope)
 )
 
 func buildTable() []Property {
@@ -26,15 +28,17 @@ func buildTable() []Property {
 		securityProperties,
 		remoteStorageProperties, cleanerProperties, fixedCleanerProperties, compressionProperties, fileProperties,
 		quorumProperties, replicationProperties,
-		transactionProperties, fixedTransactionProperties, shareProperties, newGroupProperties, groupBoundProperties, coordinatorProperties,
+		transactionProperties, fixedTransactionProperties, shareProperties, newGroupProperties, coordinatorProperties,
 		threadProperties, receiveProperties, quotaProperties, metricProperties, policyProperties,
 		ringmillProperties,
 	)
-	byName := func(a, b Property) int { return compareNames(a.Name, b.Name) }
 	topic := inScope(TopicScope, slices.Clone(topicProperties))
-	slices.SortFunc(broker, byName)
-	slices.SortFunc(topic, byName)
-	return slices.Concat(broker, topic)
+	group := inScope(GroupScope, slices.Clone(groupOverrideProperties))
+	metrics := inScope(ClientMetricsScope, slices.Clone(clientMetricsProperties))
+	for _, rows := range [][]Property{broker, topic, group, metrics} {
+		slices.SortFunc(rows, func(a, b Property) int { return compareNames(a.Name, b.Name) })
+	}
+	return slices.Concat(broker, topic, group, metrics)
 }
 
 func compareNames(a, b string) int {
@@ -47,17 +51,17 @@ func compareNames(a, b string) int {
 	return 0
 }
 
-func index(in func(*Property) bool) map[string]*Property {
+func index(scope Scope) map[string]*Property {
 	m := make(map[string]*Property)
 	for i := range table {
-		if in(&table[i]) {
+		if table[i].In(scope) {
 			m[table[i].Name] = &table[i]
 		}
 	}
 	return m
 }
 
-// Properties returns the whole table: broker properties, then topic properties, each sorted by name.
+// Properties returns the whole table: the properties of brokers, topics, groups and client metrics, each sorted by name.
 func Properties() []Property { return slices.Clone(table) }
 
 // LookupBroker finds a broker property.
@@ -65,6 +69,16 @@ func LookupBroker(name string) (Property, bool) { return lookup(brokerTable, nam
 
 // LookupTopic finds a topic property.
 func LookupTopic(name string) (Property, bool) { return lookup(topicTable, name) }
+
+// LookupGroup finds a property of groups.
+func LookupGroup(name string) (Property, bool) { return lookup(groupTable, name) }
+
+// IsList reports whether values can be added to and taken from what a resource of that scope has for a property. Of groups
+// and client metrics nothing can, as in Kafka, though client metrics have lists.
+func IsList(scope Scope, name string) bool {
+	p, known := map[Scope]map[string]*Property{BrokerScope: brokerTable, TopicScope: topicTable}[scope][name]
+	return known && p.Type == List
+}
 
 func lookup(m map[string]*Property, name string) (Property, bool) {
 	p, ok := m[name]

@@ -24,7 +24,7 @@ var fixedTransactionProperties = withoutEffect(
 )
 
 var shareProperties = withoutEffect(
-	"share groups (KIP-932) are not built yet",
+	reasonShareGroups,
 	property("group.share.assignors", List, "simple", nil, ReadOnly),
 	property("group.share.delivery.count.limit", Int, "5", between(2, 10), ReadOnly),
 	internal(property("group.share.enable", Boolean, "false", nil, ReadOnly)),
@@ -57,7 +57,7 @@ var shareProperties = withoutEffect(
 )
 
 var newGroupProperties = withoutEffect(
-	"the streams group protocol (KIP-1071) is not built yet; classic and consumer groups are",
+	reasonStreamsGroups,
 	property("group.streams.heartbeat.interval.ms", Int, "5000", atLeast(1), ReadOnly),
 	property("group.streams.max.heartbeat.interval.ms", Int, "15000", atLeast(1), ReadOnly),
 	property("group.streams.max.session.timeout.ms", Int, "60000", atLeast(1), ReadOnly),
@@ -67,14 +67,6 @@ var newGroupProperties = withoutEffect(
 	property("group.streams.min.session.timeout.ms", Int, "45000", atLeast(1), ReadOnly),
 	property("group.streams.num.standby.replicas", Int, "0", atLeast(0), ReadOnly),
 	property("group.streams.session.timeout.ms", Int, "45000", atLeast(1), ReadOnly),
-)
-
-var groupBoundProperties = withoutEffect(
-	"groups have no settings of their own yet that these would bound; the node's own has to be within them",
-	property("group.consumer.max.heartbeat.interval.ms", Int, "15000", atLeast(1), ReadOnly),
-	property("group.consumer.max.session.timeout.ms", Int, "60000", atLeast(1), ReadOnly),
-	property("group.consumer.min.heartbeat.interval.ms", Int, "5000", atLeast(1), ReadOnly),
-	property("group.consumer.min.session.timeout.ms", Int, "45000", atLeast(1), ReadOnly),
 )
 
 var coordinatorProperties = withoutEffect(

@@ -138,7 +138,7 @@ func TestEveryRowSaysWhatItDoesOrWhyNot(t *testing.T) {
 
 func TestNamesStandOnceInEachScope(t *testing.T) {
 	all := Properties()
-	if got, want := len(all), len(brokerTable)+len(topicTable)-1; got != want { // ringmill.flush.policy is in both
+	if got, want := len(all), len(brokerTable)+len(topicTable)+len(groupTable)+len(clientMetricsTable)-1; got != want { // ringmill.flush.policy is in both
 		t.Errorf("%d rows, %d names", got, want)
 	}
 }
@@ -148,7 +148,8 @@ var byHand = []string{
 	"broker.id", "process.roles", "listeners", "advertised.listeners", "listener.security.protocol.map",
 	"controller.listener.names", "authorizer.class.name", "max.connections.per.ip.overrides", "log.dirs", "log.dir",
 	"log.retention.minutes", "log.retention.hours", "log.roll.hours", "log.roll.jitter.hours", "log.flush.scheduler.interval.ms",
-	"ringmill.flush.policy",
+	"ringmill.flush.policy", "group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms",
+	"group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms",
 }
 
 // An effective property is read by a field of Config, by a topic property that it is the synonym of, or by hand.

@@ -77,7 +77,7 @@ func (t *TopicConfig) SegmentSize() int64 {
 // Topic returns a topic's configuration, given the properties set on it. The error is a *TopicError.
 func (c *Config) Topic(overrides map[string]string) (TopicConfig, error) {
 	var t TopicConfig
-	if err := validateEach(overrides); err != nil {
+	if err := validateEach(topicTable, "topic", overrides); err != nil {
 		return t, err
 	}
 	fill(&t, func(name string) (string, bool) { return c.topicText(overrides, name) })
@@ -91,17 +91,25 @@ func (c *Config) ValidateTopicConfig(overrides map[string]string) error {
 	return err
 }
 
-func validateEach(overrides map[string]string) error {
+// validateEach looks at each value by itself; of names the kind of resource in Kafka's words.
+func validateEach(table map[string]*Property, of string, overrides map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(overrides)) {
-		p, known := topicTable[key]
+		p, known := table[key]
 		if !known {
-			return &TopicError{Key: key, Problem: "unknown", message: "Unknown topic config name: " + key}
+			return unknownName(of, key)
 		}
 		if problem, offending := p.problemWith(overrides[key]); problem != "" {
 			return &TopicError{Key: key, Value: offending, Problem: problem}
 		}
 	}
 	return nil
+}
+
+func unknownName(of, key string) error {
+	if of == "client metrics" {
+		return &TopicError{Key: key, Problem: "unknown", InvalidRequest: true, message: "Unknown client metrics configuration: " + key}
+	}
+	return &TopicError{Key: key, Problem: "unknown", message: "Unknown " + of + " config name: " + key}
 }
 
 // check looks at what no single property can tell.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// configFields lists the fields of node/config's Config and TopicConfig that carry a property, by name.
+// configFields lists the fields of node/config's Config, TopicConfig and GroupConfig that carry a property, by name.
 func configFields(files []*File) map[string]string {
 	fields := make(map[string]string)
 	for _, f := range files {

@@ -8,7 +8,7 @@ import (
 )
 
 func effective(property string) bool {
-	for _, lookup := range []func(string) (config.Property, bool){config.LookupBroker, config.LookupTopic} {
+	for _, lookup := range []func(string) (config.Property, bool){config.LookupBroker, config.LookupTopic, config.LookupGroup} {
 		if p, ok := lookup(property); ok && p.Effective() {
 			return true
 		}

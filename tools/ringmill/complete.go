@@ -27,7 +27,7 @@ func completeFlag(cmd *cobra.Command, flag string, values ...string) {
 
 // completeTopicConfigs offers the properties of topics, ready for their values.
 func completeTopicConfigs(cmd *cobra.Command, flag string) {
-	completeFlag(cmd, flag, propertyNames(func(p config.Property) bool { return p.Scope != config.BrokerScope })...)
+	completeFlag(cmd, flag, propertyNames(func(p config.Property) bool { return p.In(config.TopicScope) })...)
 }
 
 func propertyNames(in func(config.Property) bool) []string {

@@ -36,7 +36,7 @@ Properties are those of Kafka's server.properties; docs/configuration.md lists t
 	flags.StringVar(&src.Listen, "listen", "", "`host:port` to serve clients at, for listeners")
 	flags.StringVar(&src.Data, "data", "", "`directory` for the node's data, for ringmill.data.dir")
 	completeFlag(cmd, "listen", "127.0.0.1:9092")
-	completeFlag(cmd, "set", propertyNames(func(p config.Property) bool { return p.Scope != config.TopicScope })...)
+	completeFlag(cmd, "set", propertyNames(func(p config.Property) bool { return p.In(config.BrokerScope) })...)
 	for _, err := range []error{cmd.MarkFlagFilename("config", "properties"), cmd.MarkFlagDirname("data")} {
 		if err != nil {
 			panic("BUG: " + err.Error())
