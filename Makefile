@@ -46,11 +46,11 @@ test-clients: build ## real clients, agents and endings against a node on the en
 test-engines: ## the wire's answers and kill -9 on the epoll engine, with invariants on
 	CGO_ENABLED=0 $(GO) build -tags invariants -o $(BIN)/ringmill-invariants ./tools/ringmill
 	RINGMILL_TEST_BINARY=$(BIN)/ringmill-invariants RINGMILL_TEST_ENGINE=epoll RINGMILL_TEST_KILLS=3 RINGMILL_TEST_CUTS=2 \
-	  $(GO) test -count 1 -p 1 -timeout 15m ./tests/protocol ./tests/crash
+	  $(GO) test -count 1 -p 1 -timeout 15m ./tests/protocol ./tests/crash ./tests/eos
 
 cluster-free: build ## what needs Go and nothing else: no packages, no root, no other server
 	$(GO) test $(ROOMS)
-	RINGMILL_TEST_BINARY=$(BIN)/ringmill RINGMILL_TEST_CUTS=0 $(GO) test -count 1 -p 1 ./tests/protocol ./tests/crash
+	RINGMILL_TEST_BINARY=$(BIN)/ringmill RINGMILL_TEST_CUTS=0 $(GO) test -count 1 -p 1 ./tests/protocol ./tests/crash ./tests/eos
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	for pkg in $(ROOMS); do \
@@ -61,7 +61,7 @@ fuzz: ## every fuzz target for FUZZTIME (20s)
 
 soak: build ## KILLS (200) kill -9 and CUTS (30) power cuts under load
 	RINGMILL_TEST_BINARY=$(BIN)/ringmill RINGMILL_TEST_KILLS=$(KILLS) RINGMILL_TEST_CUTS=$(CUTS) RINGMILL_TEST_KEEP=$${TMPDIR:-/tmp} \
-	  $(GO) test -v -count 1 -timeout 3h ./tests/crash
+	  $(GO) test -v -count 1 -p 1 -timeout 3h ./tests/crash ./tests/eos
 
 compat: ## public test suites on Apache Kafka and on ringmill, side by side; SUITES="kcat java-tools" picks
 	tests/compat/run.sh $(SUITES)

@@ -11,6 +11,6 @@
 //	franz_test.go      idempotent produce, cooperative groups, and a group over a kill -9
 //	kafkadir_test.go   a directory that Apache Kafka wrote, opened in place; and both dump tools on every file
 //
-// Below it: protocol holds single requests against Kafka's answers, crash and powercut end the node the hard way and let
-// tools/ringcheck judge, compat scores public test suites on both servers side by side.
+// Below it: protocol holds single requests against Kafka's answers, crash, eos and powercut end the node the hard way
+// and let tools/ringcheck judge, compat scores public test suites on both servers side by side.
 package tests

@@ -2,8 +2,6 @@ package crash
 
 import (
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -13,37 +11,8 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// setting is a count from the environment.
-func setting(t *testing.T, name string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
-		t.Fatalf("%s=%q is no count", name, text)
-	}
-	return n
-}
-
 // killsInARound bounds a history: a node and its records are new after so many kills.
 const killsInARound = 10
-
-// endings is a reproducible stream of moments; its seed is logged.
-func endings(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("RINGMILL_TEST_SEED"); text != "" {
-		parsed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed = parsed
-	}
-	t.Logf("RINGMILL_TEST_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, seed))
-}
 
 // moment waits for the instant of an ending: every second one while a segment rolls, the others at random.
 func (w *workload) moment(random *rand.Rand, number int) {
@@ -57,8 +26,8 @@ func (w *workload) moment(random *rand.Rand, number int) {
 
 // TestKillNine: no acknowledged record is lost, none is twice, and no offset is skipped, over kill -9 under load.
 func TestKillNine(t *testing.T) {
-	kills := setting(t, "RINGMILL_TEST_KILLS", 6)
-	random := endings(t)
+	kills := harness.Setting(t, "RINGMILL_TEST_KILLS", 6)
+	random := harness.Random(t)
 	for done := 0; done < kills; {
 		node := harness.Start(t, harness.Options{})
 		load := startWorkload(t, node)
@@ -83,10 +52,10 @@ func TestPowerCut(t *testing.T) {
 	if peer := harness.ChosenPeer(); peer != harness.Ringmill {
 		t.Skipf("%s acknowledges from the page cache: a power cut loses records by contract", peer)
 	}
-	cuts := setting(t, "RINGMILL_TEST_CUTS", 4)
+	cuts := harness.Setting(t, "RINGMILL_TEST_CUTS", 4)
 	for _, kind := range []string{"ext4", "xfs"} {
 		t.Run(kind, func(t *testing.T) {
-			random := endings(t)
+			random := harness.Random(t)
 			for done := 0; done < (cuts+1)/2; {
 				disk := powercut.New(t, kind, 2<<30)
 				node := harness.StartRingmill(t, harness.Options{Data: disk.Dir})

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -83,32 +82,5 @@ func (h *history) judge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checker := harness.Command{Dir: harness.Root(), Timeout: 5 * time.Minute,
-		Argv: []string{"go", "run", "./tools/ringcheck", "-min-acked", "200", h.file.Name()}}
-	stdout, stderr, err := checker.Try()
-	t.Logf("ringcheck: %s", strings.TrimSpace(stdout))
-	if err != nil {
-		t.Errorf("ringcheck: %v\n%s", err, stderr)
-		h.keep(t)
-	}
-}
-
-// keep copies the history of a failed run to where it outlives the test.
-func (h *history) keep(t *testing.T) {
-	t.Helper()
-	dir := os.Getenv("RINGMILL_TEST_KEEP")
-	if dir == "" {
-		return
-	}
-	data, err := os.ReadFile(h.file.Name())
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	path := filepath.Join(dir, harness.Name("history")+".jsonl")
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Error(err)
-		return
-	}
-	t.Logf("the history is kept as %s", path)
+	harness.Ringcheck(t, []string{"-min-acked", "200"}, h.file.Name())
 }

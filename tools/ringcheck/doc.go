@@ -1,7 +1,7 @@
 // Command ringcheck judges what clients saw of a node: it reads histories of sends and polls and says whether any record
 // that was acknowledged is missing, twice, out of order or changed.
 //
-//	ringcheck [-o text|json] [-min-acked N] HISTORY...
+//	ringcheck [-txn] [-o text|json] [-min-acked N] HISTORY...
 //
 // A history is JSON Lines, one file a client process, times in nanoseconds of one monotonic clock:
 //
@@ -27,6 +27,40 @@
 //	    record was acknowledged, and covers its offset, returns it
 //	G   no gap: the final log has a record at every offset from start to end (these histories have no transactions
 //	    and no compaction, so each offset is a record)
+//
+// # Transactions
+//
+// With -txn the histories are of transactional producers, loops and readers with isolation read_committed. A process writes each
+// line before it does what the line says, or once it was told: one that is killed leaves what it asked for. A process that is
+// started again has another number, and the transactional id that it had.
+//
+//	{"op":"init","t0":1,"t1":2,"proc":1,"id":"a"}                        an answered InitProducerId
+//	{"op":"begin","t0":3,"proc":1,"txn":0,"topic":"t","recs":[[0,7]]}    it is going to send counter 7 to partition 0
+//	{"op":"begin","t0":3,"proc":2,"txn":0,"topic":"u","from":"t","group":"g","recs":[[0,8,0,42]]}   made from offset 42 of t-0
+//	{"op":"end","t0":4,"proc":1,"txn":0,"commit":true,"recs":[[7,42]]}   about to ask; counter 7 was acknowledged at offset 42
+//	{"op":"ended","t1":5,"proc":1,"txn":0,"res":"ok"}                    or "fail", definitely not; or "info", unknown
+//	{"op":"read","proc":3,"topic":"t","part":0,"stable":44,"high":44,"recs":[[42,1,7]]}
+//	{"op":"committed","group":"g","topic":"t","part":0,"offset":43}      the group's offset, asked for over time
+//	{"op":"final","topic":"t","part":0,"stable":44,"end":44,"recs":[[42,1,7]]}
+//
+// A transaction whose commit was never asked for is aborted: by its process, or by the coordinator after its timeout. A reader begins
+// at the start of the log.
+//
+//	T1   each record of a committed transaction is in the final log, in all partitions, at the offset that was acknowledged
+//	T2   no record of an aborted transaction is in the final log or was ever seen by a reader
+//	T3   a transaction whose outcome is unknown is there as a whole or not at all
+//	T4   no record is there twice
+//	T5   the counters of one process grow with the offsets of a partition
+//	T6   what a reader saw of a partition is a gapless beginning of its final log
+//	T7   no reader's offset or last stable offset goes back; a record lies below the last stable offset, that not over the
+//	     high watermark
+//	T8   a transaction that began after another process had taken the transactional id over is not committed
+//	T9   no record is there that nobody sent, or in another partition than it was sent to
+//	T10  every transaction is decided in the end: the last stable offset is the end
+//	L1   a group's committed offset agrees with what it made: something from each offset below, nothing from above
+//	L2   a group's committed offset never goes back
+//	L3   nothing is made twice from one offset, or from an offset that has no committed record
+//	L4   what is made from one partition keeps its order
 //
 // Exit status: 0 all hold, 1 a violation, with its shortest witness, 2 no judgement: unreadable histories, or too few
 // acknowledged records to mean anything.

@@ -1,0 +1,82 @@
+package eos
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ringmill/ringmill/tests/harness"
+	"github.com/ringmill/ringmill/tests/powercut"
+)
+
+// endingsInARound bounds a history: a node and its clients are new after so many endings.
+const endingsInARound = 10
+
+// properties let timeouts of transactions and of killed group members run out within a run.
+var properties = map[string]string{
+	"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+	"group.min.session.timeout.ms":                                "1000",
+}
+
+// TestExactlyOnce: over kill -9 of the node and of its clients, every committed record is there once, no aborted one was ever
+// seen, and the loops' offsets agree with what they made.
+func TestExactlyOnce(t *testing.T) {
+	kills := harness.Setting(t, "RINGMILL_TEST_KILLS", 4)
+	random := harness.Random(t)
+	for done := 0; done < kills; {
+		node := harness.Start(t, harness.Options{Properties: properties})
+		w := newWorld(t, node, random)
+		round := min(endingsInARound, kills-done)
+		for range round {
+			w.moment()
+			node.Kill(t)
+			w.killSome()
+			node.Restart(t)
+		}
+		done += round
+		w.awaitProgress(30)
+		w.awaitLoop()
+		w.finish(20 * round)
+		node.Stop(t)
+		if t.Failed() {
+			t.Fatalf("after %d kills", done)
+		}
+	}
+}
+
+// TestExactlyOncePowerCut: the same holds when the power goes.
+func TestExactlyOncePowerCut(t *testing.T) {
+	if peer := harness.ChosenPeer(); peer != harness.Ringmill {
+		t.Skipf("%s acknowledges from the page cache: a power cut loses records by contract", peer)
+	}
+	cuts := harness.Setting(t, "RINGMILL_TEST_CUTS", 2)
+	random := harness.Random(t)
+	for done := 0; done < cuts; {
+		kind := []string{"ext4", "xfs"}[random.IntN(2)]
+		disk := powercut.New(t, kind, 2<<30)
+		node := harness.StartRingmill(t, harness.Options{Data: disk.Dir, Properties: properties})
+		w := newWorld(t, node, random)
+		round := min(endingsInARound, cuts-done)
+		for range round {
+			w.moment()
+			if random.IntN(2) == 0 {
+				node.Kill(t)
+				disk.Cut(t)
+			} else {
+				disk.Cut(t)
+				time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond) // it must not acknowledge what its disk refuses
+				node.Kill(t)
+			}
+			disk.Remount(t)
+			w.killSome()
+			node.Restart(t)
+		}
+		done += round
+		w.awaitProgress(30)
+		w.awaitLoop()
+		w.finish(20 * round)
+		node.Stop(t)
+		if t.Failed() {
+			t.Fatalf("after %d cuts on %s", done, kind)
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package eos
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ringmill/ringmill/tests/harness"
+)
+
+const (
+	partitions = 3
+	// txnTimeout is long enough for a transaction on a busy machine, and short enough that some run out.
+	txnTimeout = 2 * time.Second
+	// segmentBytes is Kafka's lowest for a topic.
+	segmentBytes = 1 << 20
+)
+
+// roles of a run's clients; those with the same id are zombies of each other.
+var roles = []struct{ role, id string }{
+	{roleSecond, "second"}, {roleFirst, "first"}, {roleRaw, "raw"},
+	{roleSecond, "zombie"}, {roleRaw, "zombie"},
+	{roleLoop, "loop"}, {roleLoop1, "loop-1"},
+}
+
+// slot is a client that is started again whenever it is killed.
+type slot struct {
+	client client
+	child  *harness.Child
+}
+
+// world is a node with its clients.
+type world struct {
+	t       *testing.T
+	node    *harness.Node
+	random  *rand.Rand
+	dir     string // of the histories
+	in, out string
+	numbers uint32 // of processes
+	slots   []*slot
+	readers []*slot
+	own     *history // of the test's own process
+	seen    map[string]int
+	endings int
+	killed  int // clients
+}
+
+func newWorld(t *testing.T, node *harness.Node, random *rand.Rand) *world {
+	t.Helper()
+	w := &world{t: t, node: node, random: random, dir: t.TempDir(), in: harness.Name("in"), out: harness.Name("out"), seen: map[string]int{}}
+	for _, topic := range []string{w.in, w.out} {
+		node.CreateNamedTopic(t, topic, partitions, fmt.Sprint("segment.bytes=", segmentBytes))
+	}
+	var err error
+	if w.own, err = appendHistory(w.path(0)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		w.readers = append(w.readers, w.start(roleReader, ""))
+	}
+	for _, r := range roles {
+		w.slots = append(w.slots, w.start(r.role, r.id))
+	}
+	return w
+}
+
+func (w *world) path(number uint32) string {
+	return filepath.Join(w.dir, fmt.Sprintf("process-%03d.jsonl", number))
+}
+
+func (w *world) start(role, id string) *slot {
+	s := &slot{client: client{role: role, transactionalID: id}}
+	w.again(s)
+	return s
+}
+
+// again starts a slot's client as a new process.
+func (w *world) again(s *slot) {
+	w.t.Helper()
+	w.numbers++
+	c := &s.client
+	c.address, c.number, c.in, c.out, c.partitions, c.timeout = w.node.Address, w.numbers, w.in, w.out, partitions, txnTimeout
+	binary, err := os.Executable()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s.child = harness.StartChild(w.t, append([]string{binary}, c.arguments(w.path(c.number), w.random.Uint64())...)...)
+}
+
+// killClient ends one with kill -9 at any point of a transaction and starts it again.
+func (w *world) killClient() {
+	s := w.slots[w.random.IntN(len(w.slots))]
+	if w.random.IntN(6) == 0 {
+		s = w.readers[1]
+	}
+	w.lives(s)
+	s.child.Kill(w.t)
+	w.killed++
+	w.again(s)
+}
+
+// killSome also runs while the node is down: what its clients have asked for then stays in doubt.
+func (w *world) killSome() {
+	for range w.random.IntN(3) {
+		w.killClient()
+	}
+}
+
+// lives fails the test if a client ended on its own: it found what no client may find.
+func (w *world) lives(s *slot) {
+	w.t.Helper()
+	if !s.child.Alive() {
+		w.t.Errorf("the %s of process %d ended by itself: exit status %d", s.client.role, s.client.number, s.child.ExitStatus())
+	}
+}
+
+// ended counts the transactions that clients were told to be committed or aborted, from what histories have grown by.
+func (w *world) ended() int {
+	w.t.Helper()
+	for number := range w.numbers {
+		name := w.path(number + 1)
+		data, err := os.ReadFile(name)
+		if err != nil {
+			continue // not begun yet
+		}
+		w.endings += bytes.Count(data[w.seen[name]:], []byte(`"res":"ok"`))
+		w.seen[name] = len(data)
+	}
+	return w.endings
+}
+
+// awaitProgress returns when count more transactions have ended: the node serves again.
+func (w *world) awaitProgress(count int) {
+	w.t.Helper()
+	goal := w.ended() + count
+	for deadline := time.Now().Add(2 * time.Minute); w.ended() < goal; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%d transactions short of %d more, two minutes after a restart", goal-w.ended(), count)
+		}
+	}
+}
+
+// moment waits for the instant of an ending; clients are killed on the way.
+func (w *world) moment() {
+	w.t.Helper()
+	w.awaitProgress(30 + w.random.IntN(60))
+	w.killSome()
+	w.noteCommitted()
+	time.Sleep(time.Duration(w.random.IntN(100_000)) * time.Microsecond)
+}
+
+// awaitLoop returns when the loops have committed more: without that their invariants would hold of nothing.
+func (w *world) awaitLoop() {
+	w.t.Helper()
+	before := w.noteCommitted()
+	for deadline := time.Now().Add(2 * time.Minute); w.noteCommitted() <= before; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("the loops stay at the sum of offsets %d, two minutes after a restart", before)
+		}
+	}
+}
+
+// noteCommitted asks for the group's offsets and gives their sum.
+func (w *world) noteCommitted() (sum int64) {
+	w.t.Helper()
+	kafka := w.node.Client(w.t, kgo.RetryTimeout(patience))
+	defer kafka.Close()
+	offsets, err := kadm.NewClient(kafka).FetchOffsets(harness.Context(w.t), group)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for partition := range int32(partitions) {
+		if o, ok := offsets.Lookup(w.in, partition); ok && o.Err == nil && o.At >= 0 {
+			w.own.add(event{Op: "committed", Group: group, Topic: w.in, Part: partition, Offset: o.At})
+			sum += o.At
+		}
+	}
+	return sum
+}
+
+// finish ends the clients, waits until every transaction is decided, reads the final logs, and judges.
+func (w *world) finish(minCommitted int) {
+	w.t.Helper()
+	for _, s := range append(w.slots, w.readers...) {
+		w.lives(s)
+		s.child.Terminate(w.t)
+		if status := s.child.ExitStatus(); status != 0 {
+			w.t.Errorf("the %s of process %d ended with status %d", s.client.role, s.client.number, status)
+		}
+	}
+	ends := w.decided()
+	w.noteCommitted()
+	w.readFinal(ends)
+	histories, err := filepath.Glob(filepath.Join(w.dir, "*.jsonl"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Logf("%d processes, %d clients killed", w.numbers, w.killed)
+	harness.Ringcheck(w.t, []string{"-txn", "-min-acked", fmt.Sprint(minCommitted)}, histories...)
+}
+
+// decided waits until the last stable offset of every partition is its end, and gives the ends.
+func (w *world) decided() kadm.ListedOffsets {
+	w.t.Helper()
+	admin := kadm.NewClient(w.node.Client(w.t))
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		stable, err := admin.ListCommittedOffsets(harness.Context(w.t), w.in, w.out)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		ends, err := admin.ListEndOffsets(harness.Context(w.t), w.in, w.out)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		open := 0
+		ends.Each(func(end kadm.ListedOffset) {
+			if s, _ := stable.Lookup(end.Topic, end.Partition); s.Offset != end.Offset {
+				open++
+			}
+		})
+		if open == 0 {
+			return ends
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%d partitions have open transactions a minute after all clients are gone", open)
+		}
+	}
+}
+
+// readFinal reads all partitions to their ends; what ends them is a control record of the last transaction.
+func (w *world) readFinal(ends kadm.ListedOffsets) {
+	w.t.Helper()
+	reader := client{in: w.in, out: w.out, partitions: partitions}
+	kafka := w.node.Client(w.t, kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.ConsumePartitions(reader.everything()))
+	defer kafka.Close()
+	finals, missing := map[string]*event{}, 0
+	ends.Each(func(end kadm.ListedOffset) {
+		finals[fmt.Sprint(end.Topic, end.Partition)] = &event{Op: "final", Topic: end.Topic, Part: end.Partition, Stable: &end.Offset, End: end.Offset}
+		if end.Offset > 0 {
+			missing++
+		}
+	})
+	ctx := harness.Context(w.t)
+	for missing > 0 {
+		fetches := kafka.PollFetches(ctx)
+		if ctx.Err() != nil {
+			w.t.Fatalf("%d partitions were not read to their ends", missing)
+		}
+		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+			if len(p.Records) == 0 {
+				return
+			}
+			final := finals[fmt.Sprint(p.Topic, p.Partition)]
+			final.Recs = append(final.Recs, decodeAll(p.Records)...)
+			if p.Records[len(p.Records)-1].Offset == final.End-1 {
+				missing--
+			}
+		})
+	}
+	for _, final := range finals {
+		w.own.add(*final)
+	}
+}

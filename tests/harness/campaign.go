@@ -1,0 +1,77 @@
+package harness
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Setting is a count from the environment.
+func Setting(tb testing.TB, name string, otherwise int) int {
+	tb.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		tb.Fatalf("%s=%q is no count", name, text)
+	}
+	return n
+}
+
+// Random is a reproducible stream; its seed is RINGMILL_TEST_SEED or the clock's, and is logged.
+func Random(tb testing.TB) *rand.Rand {
+	tb.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("RINGMILL_TEST_SEED"); text != "" {
+		parsed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		seed = parsed
+	}
+	tb.Logf("RINGMILL_TEST_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, seed))
+}
+
+// Ringcheck runs tools/ringcheck over histories; anything but "all hold" fails the test, and the histories are then kept
+// in RINGMILL_TEST_KEEP.
+func Ringcheck(tb testing.TB, flags []string, histories ...string) {
+	tb.Helper()
+	argv := append([]string{"go", "run", "./tools/ringcheck"}, flags...)
+	stdout, stderr, err := Command{Dir: Root(), Timeout: 5 * time.Minute, Argv: append(argv, histories...)}.Try()
+	tb.Logf("ringcheck: %s", strings.TrimSpace(stdout))
+	if err != nil {
+		tb.Errorf("ringcheck: %v\n%s", err, stderr)
+		keep(tb, histories)
+	}
+}
+
+// keep copies histories of a failed run to where they outlive the test.
+func keep(tb testing.TB, histories []string) {
+	tb.Helper()
+	parent := os.Getenv("RINGMILL_TEST_KEEP")
+	if parent == "" {
+		return
+	}
+	dir := filepath.Join(parent, Name("history"))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		tb.Error(err)
+		return
+	}
+	for _, name := range histories {
+		data, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), data, 0o644)
+		}
+		if err != nil {
+			tb.Error(err)
+		}
+	}
+	tb.Logf("the histories are kept in %s", dir)
+}
