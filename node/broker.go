@@ -89,6 +89,7 @@ func (n *Node) DeleteTopic(name string, id wire.TopicID) wire.ErrorCode {
 		return code
 	}
 	n.groups.topicDeleted(name)
+	n.shareLog.topicDeleted(t.id)
 	return wire.None
 }
 

@@ -13,14 +13,32 @@ const toHighWatermark wire.Offset = -1
 // below go then.
 func (n *Node) DeleteRecords(upTo map[wire.TopicPartition]wire.Offset) map[wire.TopicPartition]api.DeletedRecords {
 	out := make(map[wire.TopicPartition]api.DeletedRecords, len(upTo))
-	raised := make(map[*logDir]map[wire.TopicPartition]*partition)
+	wanted := make(map[wire.TopicPartition]startRaise, len(upTo))
 	for tp, off := range upTo {
 		p, code := n.deletable(tp)
-		d := api.DeletedRecords{Code: code, LowWatermark: wire.NoOffset}
-		if code == wire.None {
-			d.Code = wire.KafkaStorageError // unless the loop runs this
-			p.loop.on(func(*Loop) { d = p.raiseStart(off) })
+		if code != wire.None {
+			out[tp] = api.DeletedRecords{Code: code, LowWatermark: wire.NoOffset}
+			continue
 		}
+		wanted[tp] = startRaise{p, off}
+	}
+	n.raiseStarts(wanted, out)
+	return out
+}
+
+// startRaise is a partition whose log is to start at an offset.
+type startRaise struct {
+	part *partition
+	to   wire.Offset
+}
+
+// raiseStarts raises log start offsets, durably, and says in out what became of each.
+func (n *Node) raiseStarts(wanted map[wire.TopicPartition]startRaise, out map[wire.TopicPartition]api.DeletedRecords) {
+	raised := make(map[*logDir]map[wire.TopicPartition]*partition)
+	for tp, w := range wanted {
+		p := w.part
+		d := api.DeletedRecords{Code: wire.KafkaStorageError, LowWatermark: wire.NoOffset} // unless the loop runs this
+		p.loop.on(func(*Loop) { d = p.raiseStart(w.to) })
 		if out[tp] = d; d.Code != wire.None {
 			continue
 		}
@@ -42,7 +60,6 @@ func (n *Node) DeleteRecords(upTo map[wire.TopicPartition]wire.Offset) map[wire.
 			p.loop.on(func(l *Loop) { l.retain(p) })
 		}
 	}
-	return out
 }
 
 // deletable finds a partition of a topic whose records a client may delete.

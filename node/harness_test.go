@@ -126,6 +126,7 @@ func (tn *testNode) kill() {
 	close(tn.quit)
 	<-tn.groups.stopped
 	<-tn.txns.stopped
+	<-tn.shareLog.stopped
 	tn.stopLoops()
 	tn.closeFiles()
 	tn.ended()

@@ -35,15 +35,20 @@ func (b *internalBatch) encode() wire.RecordBatch {
 // appendInternal appends to a partition as a producer with acks=all would, to internal topics too. then runs on a loop and
 // must not block.
 func (n *Node) appendInternal(topic string, index wire.PartitionIndex, b internalBatch, then func(wire.ErrorCode)) {
+	n.appendPlaced(topic, index, b, func(c replicate.Completion) { then(c.Code) })
+}
+
+// appendPlaced is appendInternal that says where the batch stands.
+func (n *Node) appendPlaced(topic string, index wire.PartitionIndex, b internalBatch, then func(replicate.Completion)) {
 	t := n.topics.named([]byte(topic))
 	if t == nil || t.part(index) == nil {
-		then(wire.UnknownTopicOrPartition)
+		then(replicate.Refused(nil, wire.UnknownTopicOrPartition))
 		return
 	}
 	p := t.part(index)
 	p.loop.send(&produceItem{
 		request: &produceRequest{acks: replicate.AcksAll, claim: b.claim}, part: p, index: index, batch: b.encode(), order: b.order,
-		appended: func(c replicate.Completion) { then(c.Code) },
+		appended: then,
 	})
 }
 

@@ -45,6 +45,7 @@ type Node struct {
 
 	groups    *groupService
 	txns      *txnService
+	shareLog  *shareStateService
 	sessions  sessionHomes
 	listeners []*listener
 

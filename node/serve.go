@@ -50,6 +50,8 @@ func (n *Node) start() error {
 	n.groups.start()
 	go n.txns.run()
 	n.txns.start()
+	go n.shareLog.run()
+	n.shareLog.start()
 	n.startHousekeeping()
 	n.startCleaner()
 	n.loops[0].on((*Loop).startAccepting)
@@ -85,6 +87,7 @@ func newNode(cfg *config.Config) *Node {
 	n.recordReaders = make(chan struct{}, recordReaders)
 	n.groups = newGroupService(n)
 	n.txns = newTxnService(n)
+	n.shareLog = newShareStateService(n)
 	n.sessions.home = make(map[int32]*Loop)
 	for i := range cfg.Loops {
 		n.loops = append(n.loops, newLoop(n, i))

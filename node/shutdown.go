@@ -24,6 +24,7 @@ func (n *Node) stop() error {
 	close(n.quit)
 	<-n.groups.stopped
 	<-n.txns.stopped
+	<-n.shareLog.stopped
 	<-n.cleanerStopped
 	if !failed {
 		failed = !n.closeLogs()

@@ -88,6 +88,13 @@ type Config struct {
 	OffsetsTopicPartitions       int32    `property:"offsets.topic.num.partitions"`
 	OffsetsTopicSegmentBytes     int64    `property:"offsets.topic.segment.bytes"`
 
+	// Share groups.
+	ShareStateTopicPartitions   int32 `property:"share.coordinator.state.topic.num.partitions"`
+	ShareStateTopicSegmentBytes int64 `property:"share.coordinator.state.topic.segment.bytes"`
+	ShareStateUpdates           int   `property:"share.coordinator.snapshot.update.records.per.snapshot"`
+	ShareStateColdMS            int64 `property:"share.coordinator.cold.partition.snapshot.interval.ms"`
+	ShareStatePruneMS           int64 `property:"share.coordinator.state.topic.prune.interval.ms"`
+
 	static           map[string]setting // what file, environment and flags set, by property
 	node, cluster    map[string]string  // dynamic values for this node, and for all nodes
 	derived          map[string]string  // defaults that depend on other properties

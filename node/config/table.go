@@ -28,7 +28,7 @@ func buildTable() []Property {
 		securityProperties,
 		remoteStorageProperties, cleanerProperties, fixedCleanerProperties, compressionProperties, fileProperties,
 		quorumProperties, replicationProperties,
-		transactionProperties, fixedTransactionProperties, shareProperties, newGroupProperties, coordinatorProperties,
+		transactionProperties, fixedTransactionProperties, shareStateProperties, fixedShareStateProperties, shareProperties, newGroupProperties, coordinatorProperties,
 		threadProperties, receiveProperties, quotaProperties, metricProperties, policyProperties,
 		ringmillProperties,
 	)

@@ -23,6 +23,31 @@ var fixedTransactionProperties = withoutEffect(
 	property("transaction.two.phase.commit.enable", Boolean, "false", nil, ReadOnly),
 )
 
+// shareStateProperties rule the share coordinator's log.
+var shareStateProperties = []Property{
+	internal(effective("share.coordinator.cold.partition.snapshot.interval.ms", Int, "300000", atLeast(1), ReadOnly,
+		"How long a share partition's state may stand in the log without a snapshot, so that the log can be pruned.")),
+	effective("share.coordinator.snapshot.update.records.per.snapshot", Int, "500", atLeast(0), ReadOnly,
+		"How many changes of a share partition's state are written before all of it is written once more."),
+	effective("share.coordinator.state.topic.num.partitions", Int, "50", atLeast(1), ReadOnly,
+		"Partitions of __share_group_state. It cannot be changed once the topic exists."),
+	internal(effective("share.coordinator.state.topic.prune.interval.ms", Int, "300000", atLeast(1), ReadOnly,
+		"How often records of __share_group_state that no state needs any more are deleted.")),
+	effective("share.coordinator.state.topic.segment.bytes", Int, "104857600", atLeast(1), ReadOnly,
+		"The size of a segment of __share_group_state."),
+}
+
+var fixedShareStateProperties = withoutEffect(
+	"the share coordinator runs as one state machine whose log needs one replica: it has no threads, append linger, load buffer or timeout to set",
+	property("share.coordinator.append.linger.ms", Int, "5", atLeast(0), ReadOnly),
+	property("share.coordinator.load.buffer.size", Int, "5242880", atLeast(1), ReadOnly),
+	property("share.coordinator.state.topic.compression.codec", Int, "0", nil, ReadOnly),
+	property("share.coordinator.state.topic.min.isr", Short, "2", atLeast(1), ReadOnly),
+	property("share.coordinator.state.topic.replication.factor", Short, "3", atLeast(1), ReadOnly),
+	property("share.coordinator.threads", Int, "1", atLeast(1), ReadOnly),
+	property("share.coordinator.write.timeout.ms", Int, "5000", atLeast(1), ReadOnly),
+)
+
 var shareProperties = withoutEffect(
 	reasonShareGroups,
 	property("group.share.assignors", List, "simple", nil, ReadOnly),
@@ -41,18 +66,6 @@ var shareProperties = withoutEffect(
 	internal(property("group.share.persister.class.name", String, "org.apache.kafka.server.share.persister.DefaultStatePersister", nil, ReadOnly)),
 	property("group.share.record.lock.duration.ms", Int, "30000", between(1000, 3600000), ReadOnly),
 	property("group.share.session.timeout.ms", Int, "45000", atLeast(1), ReadOnly),
-	property("share.coordinator.append.linger.ms", Int, "5", atLeast(0), ReadOnly),
-	internal(property("share.coordinator.cold.partition.snapshot.interval.ms", Int, "300000", atLeast(1), ReadOnly)),
-	property("share.coordinator.load.buffer.size", Int, "5242880", atLeast(1), ReadOnly),
-	property("share.coordinator.snapshot.update.records.per.snapshot", Int, "500", atLeast(0), ReadOnly),
-	property("share.coordinator.state.topic.compression.codec", Int, "0", nil, ReadOnly),
-	property("share.coordinator.state.topic.min.isr", Short, "2", atLeast(1), ReadOnly),
-	property("share.coordinator.state.topic.num.partitions", Int, "50", atLeast(1), ReadOnly),
-	internal(property("share.coordinator.state.topic.prune.interval.ms", Int, "300000", atLeast(1), ReadOnly)),
-	property("share.coordinator.state.topic.replication.factor", Short, "3", atLeast(1), ReadOnly),
-	property("share.coordinator.state.topic.segment.bytes", Int, "104857600", atLeast(1), ReadOnly),
-	property("share.coordinator.threads", Int, "1", atLeast(1), ReadOnly),
-	property("share.coordinator.write.timeout.ms", Int, "5000", atLeast(1), ReadOnly),
 	property("share.fetch.purgatory.purge.interval.requests", Int, "1000", nil, ReadOnly),
 )
 
