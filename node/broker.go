@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"log/slog"
 	"maps"
 	"strconv"
 
@@ -160,6 +161,15 @@ func (n *Node) applyDynamicConfig(m *image.Image) error {
 	n.cfg.Store(next)
 	return nil
 }
+
+// LogLevel is the least level that this process logs; ringmill serve gives it to the handler of its log.
+var LogLevel slog.LevelVar
+
+// LogLevel is the least level that the process of the node logs.
+func (n *Node) LogLevel() slog.Level { return LogLevel.Level() }
+
+// SetLogLevel changes it.
+func (n *Node) SetLogLevel(l slog.Level) { LogLevel.Set(l) }
 
 // NewProducerID hands out a producer id that was never used.
 func (n *Node) NewProducerID() (wire.ProducerID, wire.ErrorCode) {

@@ -50,7 +50,7 @@ func describedResource(b Broker, asked *kmsg.DescribeConfigsRequestResource) ([]
 	case kmsg.ConfigResourceTypeBroker:
 		return describedBroker(b.Config(), asked.ResourceName)
 	case kmsg.ConfigResourceTypeBrokerLogger:
-		return describedLoggers(b.Config(), asked.ResourceName)
+		return describedLoggers(b, asked.ResourceName)
 	case kmsg.ConfigResourceTypeGroupConfig:
 		return describedGroup(b, asked.ResourceName)
 	case kmsg.ConfigResourceTypeClientMetrics:
@@ -98,17 +98,6 @@ func describedClientMetrics(b Broker, name string) ([]config.Entry, refusal) {
 		return nil, refuse(wire.InvalidRequest, "Client metrics subscription name must not be empty")
 	}
 	return config.DescribeClientMetrics(b.Image().Configs(image.Resource{Type: image.ClientMetricsResource, Name: name})), refusal{}
-}
-
-// describedLoggers: this node's one log has no levels by name.
-func describedLoggers(cfg *config.Config, name string) ([]config.Entry, refusal) {
-	switch name {
-	case "":
-		return nil, refuse(wire.InvalidRequest, "Broker id must not be empty")
-	case strconv.Itoa(int(cfg.NodeID)):
-		return nil, refusal{}
-	}
-	return nil, refuse(wire.InvalidRequest, "Unexpected broker id, expected %d but received %s", cfg.NodeID, name)
 }
 
 // describedEntries picks the entries that were asked for; no names mean all.

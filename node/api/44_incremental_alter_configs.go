@@ -39,6 +39,9 @@ func resourceOf(r *kmsg.IncrementalAlterConfigsRequestResource) alteredResource 
 
 // alterResource checks all changes of a resource, and makes all or none.
 func alterResource(b Broker, asked *kmsg.IncrementalAlterConfigsRequestResource, validateOnly bool) refusal {
+	if asked.ResourceType == kmsg.ConfigResourceTypeBrokerLogger {
+		return alterLoggers(b, asked, validateOnly)
+	}
 	a, why := alterationOf(b, asked)
 	if why.code != wire.None {
 		return why
@@ -64,8 +67,6 @@ func alterationOf(b Broker, asked *kmsg.IncrementalAlterConfigsRequestResource) 
 		return topicAlteration(b, asked.ResourceName)
 	case kmsg.ConfigResourceTypeBroker:
 		return brokerAlteration(b, asked.ResourceName)
-	case kmsg.ConfigResourceTypeBrokerLogger:
-		return nil, loggerAlteration(asked.Configs)
 	case kmsg.ConfigResourceTypeGroupConfig:
 		return namedAlteration(b, image.GroupResource, asked.ResourceName)
 	case kmsg.ConfigResourceTypeClientMetrics:
@@ -107,12 +108,4 @@ func topicAlteration(b Broker, name string) (*alteration, refusal) {
 		return nil, refuse(wire.UnknownTopicOrPartition, "The topic '%s' does not exist.", name)
 	}
 	return &alteration{broker: b, resource: image.Resource{Type: image.TopicResource, Name: name}, own: t.Configs}, refusal{}
-}
-
-// loggerAlteration: there is no logger to alter.
-func loggerAlteration(configs []kmsg.IncrementalAlterConfigsRequestResourceConfig) refusal {
-	if len(configs) == 0 {
-		return refuse(wire.InvalidRequest, "This node has no loggers by name.")
-	}
-	return refuse(wire.InvalidConfig, "Logger %s does not exist!", configs[0].Name)
 }

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"log/slog"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ringmill/ringmill/control/image"
@@ -43,6 +45,10 @@ type Broker interface {
 	GrowTopic(name string, count int32) (code wire.ErrorCode, message string)
 	// AlterConfigs sets (or, with nil, removes) overrides of a topic, a group, client metrics or this node. The values were validated.
 	AlterConfigs(r image.Resource, changes map[string]*string) (code wire.ErrorCode, message string)
+
+	// LogLevel is the least level that the node logs; SetLogLevel changes it until the process ends.
+	LogLevel() slog.Level
+	SetLogLevel(slog.Level)
 
 	// DeleteRecords deletes the records below an offset of each partition, -1 being the high watermark, durably, and
 	// answers for each of them.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"log/slog"
 	"strconv"
 	"testing"
 
@@ -32,7 +33,11 @@ type fakeBroker struct {
 	notReady   bool // the offsets topic cannot be made
 	asked      []kmsg.Request
 	createCode wire.ErrorCode // what CreateTopic refuses with
+	logLevel   slog.Level
 }
+
+func (b *fakeBroker) LogLevel() slog.Level     { return b.logLevel }
+func (b *fakeBroker) SetLogLevel(l slog.Level) { b.logLevel = l }
 
 func newFakeBroker(t testing.TB, set ...string) *fakeBroker {
 	t.Helper()

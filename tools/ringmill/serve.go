@@ -56,11 +56,12 @@ Properties are those of Kafka's server.properties; docs/configuration.md lists t
 // startLog is where the node tells what it found and where it listens; what it logs later goes to standard error. With
 // -o json both are lines of JSON.
 func (a *app) startLog() io.Writer {
+	options := &slog.HandlerOptions{Level: &node.LogLevel}
 	if a.output == outputText {
-		slog.SetDefault(slog.New(slog.NewTextHandler(a.stderr, nil)))
+		slog.SetDefault(slog.New(slog.NewTextHandler(a.stderr, options)))
 		return a.stdout
 	}
-	slog.SetDefault(slog.New(slog.NewJSONHandler(a.stderr, nil)))
+	slog.SetDefault(slog.New(slog.NewJSONHandler(a.stderr, options)))
 	return &jsonLines{w: a.stdout}
 }
 
