@@ -27,6 +27,7 @@ type groupService struct {
 	// waiting are the requests under way, by handle.
 	waiting map[group.Handle]chan kmsg.Response
 	next    group.Handle
+	memory  *group.Memory // of all shards: 7,000 members that subscribe to 200 topics take a quarter of it
 	stopped chan struct{}
 	// loading counts shards that are being read; /readyz waits for none.
 	loading sync.WaitGroup
@@ -47,6 +48,7 @@ func newGroupService(n *Node) *groupService {
 	return &groupService{
 		node: n, waiting: make(map[group.Handle]chan kmsg.Response), stopped: make(chan struct{}),
 		inbox: newServiceInbox(), loaded: make(chan struct{}),
+		memory: group.NewMemory(group.DefaultConfig().MemoryBytes),
 	}
 }
 
@@ -134,10 +136,10 @@ func (g *groupService) newCoordinator() *group.Coordinator {
 	cfg.OffsetMetadataMaxBytes = c.OffsetMetadataBytesMax
 	cfg.OffsetsRetentionMS = c.OffsetsRetentionMinutes * time.Minute.Milliseconds()
 	cfg.OffsetsRetentionCheckInterval = c.OffsetsRetentionCheckMS
-	shards := int(c.OffsetsTopicPartitions) // the bounds of all coordinators together are the defaults of one, but a group
+	shards := int(c.OffsetsTopicPartitions) // the bounds of all coordinators together are the defaults of one
 	cfg.MaxGroups = max(cfg.MaxGroups/shards, groupsPerShardMin)
 	cfg.MaxAppends = max(cfg.MaxAppends/shards, groupsPerShardMin)
-	cfg.MemoryBytes = max(cfg.MemoryBytes/int64(shards), groupMemoryMin)
+	cfg.Memory = g.memory
 	coordinator := group.New(cfg, binary.BigEndian.Uint64(seed[:]))
 	coordinator.SetTopics(g.node.Image(), true)
 	return coordinator
@@ -152,11 +154,8 @@ func migrationPolicy(policy string) group.MigrationPolicy {
 	}
 }
 
-// groupsPerShardMin and groupMemoryMin leave each coordinator room for one very large group.
-const (
-	groupsPerShardMin = 1000
-	groupMemoryMin    = 8 << 20
-)
+// groupsPerShardMin leaves each coordinator room for what a hash may give it of the groups.
+const groupsPerShardMin = 1000
 
 // load replays a partition into a coordinator and hands that to the goroutine.
 func (g *groupService) load(s *groupShard, p *partition) {

@@ -21,6 +21,5 @@ func (n *Node) memoryBound() int64 {
 	loop := int64(providedBytes + slabKeep + coldReadsMax*coldReadBytes + 2*mailboxMax*messageBytes + indexBytesMax +
 		outKeepMax*outBufferMax + pendingFreeMax*answerKeptBytes + sessionPartsMax*sessionPartBytes)
 	shared := n.config().RequestMemoryBytes + decodedFactor*decodeBytesMax + recordReaders*wire.DecompressedMax
-	shards := int64(n.config().OffsetsTopicPartitions)
-	return loop*int64(len(n.loops)) + shared + max(group.DefaultConfig().MemoryBytes, shards*groupMemoryMin)
+	return loop*int64(len(n.loops)) + shared + group.DefaultConfig().MemoryBytes
 }

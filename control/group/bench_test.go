@@ -2,7 +2,9 @@ package group
 
 import (
 	"fmt"
+	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/ringmill/ringmill/wire"
@@ -11,18 +13,26 @@ import (
 
 // crowd is a group of many members, each with metadata and an assignment as the range assignor gives them.
 type crowd struct {
-	c       *Coordinator
-	nowMS   int64
-	last    Handle
-	members []string
-	leader  int
-	answers map[Handle]kmsg.Response
+	c        *Coordinator
+	metadata []byte
+	nowMS    int64
+	last     Handle
+	members  []string
+	leader   int
+	answers  map[Handle]kmsg.Response
+}
+
+// crowdTopics are the names of 200 topics, whose partitions may be 20,000: 5 kB in each protocol of each member.
+func crowdTopics() []string {
+	names := make([]string, 200)
+	for i := range names {
+		names[i] = fmt.Sprintf("orders-of-region-%03d.v1", i)
+	}
+	return names
 }
 
 func newCrowd(n int) *crowd {
-	cfg := DefaultConfig()
-	cfg.MemoryBytes = 1 << 30
-	w := &crowd{c: New(cfg, 1), members: make([]string, n), answers: map[Handle]kmsg.Response{}}
+	w := &crowd{c: New(DefaultConfig(), 1), metadata: subscription(strings.Join(crowdTopics(), "+")), members: make([]string, n), answers: map[Handle]kmsg.Response{}}
 	w.take(w.c.Loaded(0))
 	return w
 }
@@ -52,7 +62,7 @@ func (w *crowd) joinRequest(i int) *kmsg.JoinGroupRequest {
 	r.Version, r.Group, r.MemberID, r.ProtocolType = 9, "crowd", w.members[i], "consumer"
 	r.SessionTimeoutMillis, r.RebalanceTimeoutMillis = 45_000, 300_000
 	r.Protocols = []kmsg.JoinGroupRequestProtocol{
-		{Name: "range", Metadata: subscription("topic")}, {Name: "cooperative-sticky", Metadata: subscription("topic")},
+		{Name: "range", Metadata: w.metadata}, {Name: "cooperative-sticky", Metadata: w.metadata},
 	}
 	return r
 }
@@ -114,6 +124,56 @@ func TestCrowd(t *testing.T) {
 		t.Fatalf("the group is %s with %d members in generation %d", g.state, len(g.members), g.generation)
 	}
 	w.c.checkAll()
+}
+
+// TestCrowdsAreLinear: a member of a group of 7,000 costs no more allocated bytes than one of 700, with what all are told by
+// the leader's metadata counted once a member.
+func TestCrowdsAreLinear(t *testing.T) {
+	perMember := func(n int) float64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		w := newCrowd(n)
+		w.join()
+		w.sync(1, 20_000)
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc-before.TotalAlloc) / float64(n)
+	}
+	small, large := perMember(700), perMember(7_000)
+	if large > 2*small {
+		t.Errorf("a member costs %.0f bytes of 700 and %.0f bytes of 7,000", small, large)
+	}
+}
+
+// TestHostileCrowdIsBounded: members that say as much of themselves as a request may are refused when the memory of all
+// coordinators is used up, whichever group of whichever coordinator they choose; those that are in stay.
+func TestHostileCrowdIsBounded(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Memory = NewMemory(32 << 20)
+	shards := []*crowd{newCrowd(1), newCrowd(1)}
+	for _, w := range shards {
+		w.c = New(cfg, 1)
+		w.take(w.c.Loaded(0))
+		w.metadata = make([]byte, 1<<20)
+	}
+	var codes [2]map[wire.ErrorCode]int
+	for i, w := range shards {
+		codes[i] = map[wire.ErrorCode]int{}
+		for n := range 20 {
+			req := w.joinRequest(0)
+			req.Version, req.Group = 3, fmt.Sprint("hostile-", n)
+			h := w.send(0, req)
+			if resp, refused := w.answers[h].(*kmsg.JoinGroupResponse); refused {
+				codes[i][wire.ErrorCode(resp.ErrorCode)]++
+			}
+		}
+		w.c.checkAll()
+	}
+	if took := shards[0].c.memoryBytes + shards[1].c.memoryBytes; took > 32<<20 || took != cfg.Memory.used {
+		t.Errorf("they take %d bytes, %d are counted", took, cfg.Memory.used)
+	}
+	if len(codes[0]) != 1 || codes[0][wire.GroupMaxSizeReached] != 5 || codes[1][wire.GroupMaxSizeReached] != 20 {
+		t.Errorf("refused: %v", codes)
+	}
 }
 
 // BenchmarkJoin shows what a member costs in groups of different sizes: it must not grow with them.

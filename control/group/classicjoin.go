@@ -57,7 +57,7 @@ func (c *Coordinator) checkClassicJoin(g *group, j *classicJoin) wire.ErrorCode 
 	case !c.mayAppend():
 		return wire.CoordinatorLoadInProgress
 	case cg.members[j.id] == nil && (len(cg.members) >= c.cfg.ConsumerMaxSize ||
-		c.memoryBytes+consumerMemberOverheadBytes+requestSize(j.req) > c.cfg.MemoryBytes):
+		!c.fits(consumerMemberOverheadBytes+requestSize(j.req))):
 		return wire.GroupMaxSizeReached
 	case !cg.supportsClassic(j.req):
 		return wire.InconsistentGroupProtocol

@@ -22,12 +22,14 @@ type Config struct {
 	OffsetsRetentionMS            int64 // offsets.retention.minutes
 	OffsetsRetentionCheckInterval int64 // offsets.retention.check.interval.ms
 
-	// Bounds that Kafka has not, for one coordinator. What is over a bound is refused: a member with
+	// Bounds that Kafka has not, for one coordinator, but for Memory. What is over a bound is refused: a member with
 	// GROUP_MAX_SIZE_REACHED, a group that an OffsetCommit would make with POLICY_VIOLATION, a commit that would start
 	// one append too many with COORDINATOR_LOAD_IN_PROGRESS, which clients retry.
 	MaxGroups   int   // groups, simple ones included
 	MemoryBytes int64 // members' ids, metadata and assignments, pending ids, and committed offsets
-	MaxAppends  int   // appends under way
+	// Memory, if it is not nil, stands for MemoryBytes: a bound that the coordinator shares with others of its owner.
+	Memory     *Memory
+	MaxAppends int // appends under way
 }
 
 // GroupConfig is what one group goes by if it has a configuration of its own. Each field is in force, whether the group's own

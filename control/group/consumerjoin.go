@@ -149,7 +149,7 @@ func (c *Coordinator) checkBeat(b *beat) refusal {
 		old = b.member.memberMetadata
 	}
 	b.metadata = b.updated(old)
-	if !b.known && c.memoryBytes+consumerMemberOverheadBytes+requestBytes(b.req) > c.cfg.MemoryBytes {
+	if !b.known && !c.fits(consumerMemberOverheadBytes+requestBytes(b.req)) {
 		return refuse(wire.GroupMaxSizeReached, "The coordinator's memory is used up.")
 	}
 	if regex := b.metadata.regex; regex != old.regex && regex != "" && cg.regexes[regex] == nil {

@@ -62,7 +62,8 @@ type Coordinator struct {
 	lastAppend AppendID
 	txns       txnOffsets // offsets of open transactions
 
-	memoryBytes  int64 // bounded by cfg.MemoryBytes
+	memoryBytes  int64 // bounded by cfg.Memory
+	sharedBytes  int64 // what of memoryBytes cfg.Memory knows of
 	waiting      int   // handles without an answer, but those of appends
 	nextExpiryMS int64
 	expiring     []string // groups that the offset expiry under way has still to look at
@@ -91,6 +92,9 @@ type appended interface {
 // New makes a coordinator without groups. It answers COORDINATOR_LOAD_IN_PROGRESS until Loaded is called. The seed makes
 // its member ids; two coordinators or two runs must not share one, or ids may repeat.
 func New(cfg Config, seed uint64) *Coordinator {
+	if cfg.Memory == nil {
+		cfg.Memory = NewMemory(cfg.MemoryBytes)
+	}
 	return &Coordinator{
 		cfg:          cfg,
 		groups:       map[string]*group{},
@@ -242,6 +246,7 @@ func (c *Coordinator) begin(nowMS int64, wall wire.Timestamp) {
 }
 
 func (c *Coordinator) end() Effects {
+	c.shareMemory()
 	c.check()
 	c.fx.NextTickMS = c.nextTickMS()
 	return c.fx

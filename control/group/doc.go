@@ -121,7 +121,7 @@
 //	M6  a member that is unrevoked has something to revoke, or left for a while
 //	M7  a member of a consumer group has a session that runs
 //	M8  a member that is stable in the targets' epoch has its target
-//	C1  memory and waiting requests are counted exactly
+//	C1  memory and waiting requests are counted exactly; what a coordinator takes is counted in its Memory at the end of each call
 //	C2  the timer heap is in order, and no timer is due before its place in it
 //
 // Nothing that leaves the coordinator follows the order of a map, and member ids come from the seed: the same calls give

@@ -99,7 +99,7 @@ func (c *Coordinator) acceptsMember(g *group, j *join) bool {
 	if m != nil {
 		growth = requestSize(j.req) - m.protocolsSize()
 	}
-	if growth > 0 && c.memoryBytes+growth > c.cfg.MemoryBytes {
+	if growth > 0 && !c.fits(growth) {
 		return false
 	}
 	switch g.state {

@@ -133,7 +133,7 @@ func (c *Coordinator) checkOffset(g *group, topic string, partition int32, metad
 	if javaLength(metadata) > c.cfg.OffsetMetadataMaxBytes {
 		return wire.OffsetMetadataTooLarge
 	}
-	if c.memoryBytes > c.cfg.MemoryBytes && g.offsets.get(topic, partition) == nil {
+	if !c.fits(0) && g.offsets.get(topic, partition) == nil {
 		return wire.PolicyViolation
 	}
 	return wire.None

@@ -96,7 +96,7 @@ func (c *Coordinator) storeAssignment(g *group, req *kmsg.SyncGroupRequest) {
 		}
 	}
 	then := assignmentAppend{group: g, generation: g.generation, assignment: assignment}
-	if c.memoryBytes+size > c.cfg.MemoryBytes { // as an assignment that is too large for a batch
+	if !c.fits(size) { // as an assignment that is too large for a batch
 		then.appended(c, answerCode(wire.MessageTooLarge))
 		return
 	}

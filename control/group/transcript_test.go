@@ -176,6 +176,7 @@ func (o *ownScript) run(t *testing.T, d *datadriven.TestData) string {
 		cfg.MemoryBytes = a.number("memory", cfg.MemoryBytes)
 		cfg.MaxAppends = int(a.number("max-appends", int64(cfg.MaxAppends)))
 		cfg.OffsetsRetentionMS = a.number("retention", cfg.OffsetsRetentionMS)
+		cfg.OffsetsRetentionCheckInterval = a.number("check", cfg.OffsetsRetentionCheckInterval)
 		cfg.ConsumerMaxSize = int(a.number("consumer-max-size", int64(cfg.ConsumerMaxSize)))
 		if policy := a.optional("migration"); policy != nil {
 			cfg.ConsumerMigration = MigrationPolicy{Upgrade: *policy == "upgrade", Downgrade: *policy == "downgrade"}
