@@ -7,10 +7,11 @@
 //	kcat_test.go       codecs as stored, keys, headers, groups, offsets by time
 //	agents_test.go     log lines through rsyslog and syslog-ng into two groups, over a kill -9
 //	scripts_test.go    Python and JavaScript clients: the checks of compat/clients
-//	java_test.go       Apache Kafka's verifiable clients, console tools and admin commands
+//	java_test.go       Apache Kafka's verifiable clients, and its formatters of __consumer_offsets
 //	franz_test.go      idempotent produce, cooperative groups, and a group over a kill -9
 //	kafkadir_test.go   a directory that Apache Kafka wrote, opened in place; and both dump tools on every file
 //
-// Below it: protocol holds single requests against Kafka's answers, crash, eos and powercut end the node the hard way
-// and let tools/ringcheck judge, compat scores public test suites on both servers side by side.
+// Below it: protocol holds single requests against Kafka's answers, kafkatools every line that Apache Kafka's command line
+// tools print; crash, eos and powercut end the node the hard way and let tools/ringcheck judge; compat scores public test
+// suites on both servers side by side.
 package tests

@@ -70,55 +70,6 @@ func recordsConsumed(t *testing.T, output string) int {
 	return total
 }
 
-func TestJavaConsoleTools(t *testing.T) {
-	t.Parallel()
-	node, topic := harness.Shared(t), harness.Name("java-console")
-	topicCommand := func(args ...string) string {
-		return java(t, javaTools+"TopicCommand", append([]string{"--bootstrap-server", node.Address}, args...)...)
-	}
-	topicCommand("--create", "--topic", topic, "--partitions", "2", "--replication-factor", "1", "--config", "retention.ms=600000000")
-	described := topicCommand("--describe", "--topic", topic)
-	if strings.Count(described, "Partition: ") != 2 || !strings.Contains(described, "retention.ms=600000000") {
-		t.Errorf("described as\n%s", described)
-	}
-	var input strings.Builder
-	for i := range 200 {
-		fmt.Fprintf(&input, "k%d:v%d\n", i%7, i)
-	}
-	harness.Command{Input: input.String(), Argv: harness.Java(t, javaTools+"ConsoleProducer", "--bootstrap-server", node.Address,
-		"--topic", topic, "--property", "parse.key=true", "--property", "key.separator=:",
-		"--compression-codec", "zstd")}.Output(t)
-	offsets := java(t, javaTools+"GetOffsetShell", "--bootstrap-server", node.Address, "--topic", topic)
-	if got := sumOffsets(t, offsets); got != 200 {
-		t.Errorf("end offsets add up to %d, want 200:\n%s", got, offsets)
-	}
-	read := java(t, javaTools+"consumer.ConsoleConsumer", "--bootstrap-server", node.Address, "--topic", topic,
-		"--from-beginning", "--max-messages", "200", "--timeout-ms", "30000", "--property", "print.key=true")
-	if got := strings.Count(read, "\tv"); got != 200 {
-		t.Errorf("%d of 200 records on the console", got)
-	}
-	topicCommand("--alter", "--topic", topic, "--partitions", "3")
-	topicCommand("--delete", "--topic", topic)
-	if listed := topicCommand("--list"); strings.Contains(listed, topic) {
-		t.Error("listed after its deletion")
-	}
-}
-
-// sumOffsets adds up GetOffsetShell's topic:partition:offset lines.
-func sumOffsets(t *testing.T, output string) int {
-	t.Helper()
-	total := 0
-	for line := range strings.Lines(output) {
-		var offset int
-		parts := strings.Split(strings.TrimSpace(line), ":")
-		if _, err := fmt.Sscan(parts[len(parts)-1], &offset); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
-		total += offset
-	}
-	return total
-}
-
 // TestJavaReadsConsumerOffsets: other programs read __consumer_offsets themselves (MirrorMaker, Burrow, Lenses), so its records
 // are Kafka's: redpanda-data/redpanda#3106.
 func TestJavaReadsConsumerOffsets(t *testing.T) {

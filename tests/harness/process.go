@@ -37,19 +37,27 @@ var starter = sync.OnceValue(func() chan<- func() {
 
 // spawn starts argv with its output appended to log. The child is killed if the test binary dies.
 func spawn(log string, env []string, argv ...string) (*process, error) {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(environment(), env...)
+	return spawnCommand(log, cmd)
+}
+
+// spawnCommand starts a command whose outputs, where it has none, are appended to log.
+func spawnCommand(log string, cmd *exec.Cmd) (*process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("harness: log: %w", err)
 	}
 	defer out.Close() // the child has its own copy
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(environment(), env...)
-	cmd.Stdout, cmd.Stderr = out, out
+	if cmd.Stdout == nil {
+		cmd.Stdout = out
+	}
+	cmd.Stderr = out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	done := make(chan error)
 	starter() <- func() { done <- cmd.Start() }
 	if err := <-done; err != nil {
-		return nil, fmt.Errorf("harness: start %s: %w", argv[0], err)
+		return nil, fmt.Errorf("harness: start %s: %w", cmd.Path, err)
 	}
 	p := &process{cmd: cmd, log: log, exited: make(chan struct{})}
 	go func() { _ = cmd.Wait(); close(p.exited) }()

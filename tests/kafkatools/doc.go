@@ -1,0 +1,23 @@
+// Package kafkatools runs Apache Kafka's command line tools against a node and holds every line that they print to what
+// they print with Apache Kafka.
+//
+// A file of testdata is a transcript: commands as a user types them, without the option that names the server, and below
+// each what it prints.
+//
+//	$ kafka-topics --create --topic {a} --partitions 2     a command; {a} stands for a name that no other test uses
+//	< key:value                                            a line of its standard input
+//	| only PATTERN                                         of what it prints, the lines that match a regular expression count
+//	| sort                                                 in this order, where the tool's is that of its hash tables
+//	| replace PATTERN WITH TEXT                            what differs from run to run
+//	Created topic {a}.                                     a line of its standard output
+//	! Error: …                                             a line of its standard error; stack traces are left out
+//	[1]                                                    its exit status, if it is not 0
+//	@ join {group} {a}                                     something that no tool does: actions_test.go
+//
+// Spaces count as one, the server's address is {bootstrap}, and identifiers and times are {id}, {uuid} and {time}.
+// The answers are Apache Kafka 4.1.1's own, written by
+//
+//	RINGMILL_TEST_PEER=kafka go test ./tests/kafkatools -update
+//
+// All tools run in one Java process: see harness.Tools.
+package kafkatools
