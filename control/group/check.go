@@ -23,6 +23,8 @@ func (g *group) check() {
 	switch {
 	case g.consumer != nil:
 		g.checkConsumer()
+	case g.share != nil:
+		g.checkShare()
 	case (g.state == Empty || g.state == Dead) && members > 0:
 		g.broken("G1", "members in a group that can have none")
 	case g.awaitingJoin < 0 || g.awaitingJoin > members || g.pendingSync < 0 || g.pendingSync > members:
@@ -55,6 +57,9 @@ func (c *Coordinator) checkAll() {
 		g.checkMembers()
 		if g.consumer != nil {
 			bytes += g.checkConsumerMembers(c.phase == phaseActive)
+		}
+		if g.share != nil {
+			bytes += g.checkShareMembers(c.phase == phaseActive)
 		}
 		bytes += g.offsets.checkedBytes(g)
 		for m := g.first; m != nil; m = m.next {

@@ -46,7 +46,7 @@ func (c *Coordinator) joinConsumerGroup(g *group, j *join) {
 	c.timers.disarm(&m.rebalance)
 	c.timers.arm(&m.session, c.after(int64(j.req.SessionTimeoutMillis)))
 	c.timers.arm(&m.sync, c.after(int64(j.req.RebalanceTimeoutMillis)))
-	c.settle(g, delayedReply{j.handle, j.req, m.joinAnswer(j)})
+	c.settle(g, delayedReply{handle: j.handle, req: j.req, resp: m.joinAnswer(j)})
 }
 
 // checkClassicJoin judges a JoinGroup and finds its member. Nothing is changed.
@@ -150,7 +150,7 @@ func (c *Coordinator) joinDowngraded(g *group, j *classicJoin, changed bool) boo
 	if !c.downgrade(g, nil) {
 		return false
 	}
-	c.settle(g, delayedReply{j.handle, j.req, answer})
+	c.settle(g, delayedReply{handle: j.handle, req: j.req, resp: answer})
 	if changed {
 		c.prepareRebalance(g)
 	}

@@ -34,7 +34,7 @@ func (c *Coordinator) syncConsumerGroup(g *group, w waiter, req *kmsg.SyncGroupR
 	resp := syncError(wire.None)
 	resp.Version, resp.ProtocolType, resp.Protocol = w.version, req.ProtocolType, req.Protocol
 	resp.MemberAssignment = c.classicAssignment(m.assigned, m.classic.protocols[0].metadata)
-	c.settle(g, delayedReply{w.handle, req, resp})
+	c.settle(g, delayedReply{handle: w.handle, req: req, resp: resp})
 }
 
 func (c *Coordinator) checkClassicSync(g *group, m *consumerMember, req *kmsg.SyncGroupRequest) wire.ErrorCode {
@@ -90,7 +90,7 @@ func (c *Coordinator) leaveConsumerGroup(h Handle, g *group, req *kmsg.LeaveGrou
 			left, seen[m] = append(left, m), true
 		}
 	}
-	c.fence(g, left, delayedReply{h, req, foldLeave(resp)})
+	c.fence(g, left, delayedReply{handle: h, req: req, resp: foldLeave(resp)})
 }
 
 func (cg *consumerGroup) namedToLeave(group string, who *kmsg.LeaveGroupRequestMember) (*consumerMember, wire.ErrorCode) {

@@ -15,6 +15,9 @@ type Config struct {
 	ConsumerMaxSize             int             // group.consumer.max.size
 	ConsumerAssignors           []string        // group.consumer.assignors: names that package assignor knows, at least one; the first is the default
 	ConsumerMigration           MigrationPolicy // group.consumer.migration.policy
+	ShareSessionTimeoutMS       int32           // group.share.session.timeout.ms
+	ShareHeartbeatIntervalMS    int32           // group.share.heartbeat.interval.ms: what members are told
+	ShareMaxSize                int             // group.share.max.size
 	Rack                        string          // broker.rack; it is part of the hash of topics
 	ConsumerRegexRefreshMS      int64           // group.consumer.regex.refresh.interval.ms
 
@@ -72,6 +75,10 @@ func DefaultConfig() Config {
 		ConsumerAssignors:           []string{assignor.UniformName, assignor.RangeName},
 		ConsumerMigration:           MigrationPolicy{Upgrade: true, Downgrade: true},
 		ConsumerRegexRefreshMS:      600_000,
+
+		ShareSessionTimeoutMS:    45_000,
+		ShareHeartbeatIntervalMS: 5_000,
+		ShareMaxSize:             200,
 
 		OffsetMetadataMaxBytes:        4_096,
 		OffsetsRetentionMS:            7 * 24 * 60 * 60 * 1000,

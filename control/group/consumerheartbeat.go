@@ -109,7 +109,7 @@ func (c *Coordinator) consumerGroupBeat(h Handle, cl Client, req *kmsg.ConsumerG
 	c.reconcile(g, m, req.Topics)
 	c.timers.arm(&m.session, c.after(int64(c.configOf(g.id).ConsumerSessionTimeoutMS)))
 	resp := c.beatAnswer(&b, !m.assigned.Equal(assigned))
-	c.settle(g, delayedReply{h, req, resp})
+	c.settle(g, delayedReply{handle: h, req: req, resp: resp})
 	c.refreshRegexes(g)
 	return accepted
 }

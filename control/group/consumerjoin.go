@@ -32,7 +32,7 @@ func (c *Coordinator) findConsumerGroup(b *beat) refusal {
 		return refusal{code: wire.CoordinatorNotAvailable}
 	case g.consumer != nil:
 		b.consumer = g.consumer
-	case !joins:
+	case !joins || g.share != nil:
 		return refuse(wire.GroupIDNotFound, "Group %s is not a consumer group.", id)
 	case g.state == Empty:
 		b.consumer = newConsumerGroup()

@@ -27,10 +27,10 @@ func (c *Coordinator) consumerGroupLeave(h Handle, req *kmsg.ConsumerGroupHeartb
 		current := m.memberCurrent
 		current.epoch, current.revoking = memberLeftForAWhile, nil
 		c.setCurrent(g, m, current)
-		c.settle(g, delayedReply{h, req, resp})
+		c.settle(g, delayedReply{handle: h, req: req, resp: resp})
 		return accepted
 	}
-	c.fence(g, []*consumerMember{m}, delayedReply{h, req, resp})
+	c.fence(g, []*consumerMember{m}, delayedReply{handle: h, req: req, resp: resp})
 	return accepted
 }
 

@@ -33,7 +33,7 @@ func consumerKey(group string, name recordName) []byte {
 // namesMore reports whether the key has a second string.
 func (k recordKind) namesMore() bool {
 	switch k {
-	case recordMember, recordTarget, recordCurrent, recordRegex:
+	case recordMember, recordTarget, recordCurrent, recordRegex, recordShareMember, recordShareTarget, recordShareCurrent:
 		return true
 	}
 	return false
@@ -44,6 +44,9 @@ func appendText(dst []byte, s string) []byte {
 }
 
 func (g *group) consumerValue(name recordName) []byte {
+	if name.kind.isShare() {
+		return g.shareValue(name)
+	}
 	cg := g.consumer
 	if cg == nil || g.state == Dead {
 		return nil

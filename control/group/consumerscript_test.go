@@ -131,7 +131,7 @@ func (s *script) formatConsumer(resp kmsg.Response) string {
 		slices.Sort(groups)
 		return strings.Join(groups, "\n  ")
 	}
-	panic(fmt.Sprintf("no format for %T", resp))
+	return s.formatShare(resp)
 }
 
 // message is an answer's text, without the prefix of the run and with names for ids.

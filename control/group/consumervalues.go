@@ -96,16 +96,25 @@ func (r *flexibleReader) assignment() assignor.Assignment {
 	var lists []assignor.TopicPartitions
 	for range n {
 		var t assignor.TopicPartitions
-		copy(t.Topic[:], r.take(len(t.Topic)))
-		for range r.length(4) {
-			p := r.int32()
-			r.failed = r.failed || p < 0
-			t.Partitions = append(t.Partitions, p)
-		}
+		t.Topic, t.Partitions = r.topicID(), r.partitions()
 		r.tags(nil)
 		lists = append(lists, t)
 	}
 	return assignor.Normal(lists)
+}
+
+func (r *flexibleReader) topicID() (id wire.TopicID) {
+	copy(id[:], r.take(len(id)))
+	return id
+}
+
+func (r *flexibleReader) partitions() (list []int32) {
+	for range r.length(4) {
+		p := r.int32()
+		r.failed = r.failed || p < 0
+		list = append(list, p)
+	}
+	return list
 }
 
 // tags reads tagged fields: known gets tag 0, if there is one and if it is not nil; others are passed over.

@@ -48,11 +48,12 @@ func (u *unwrittenRecords) add(name recordName) {
 // touch notes that a record of the group has to be written.
 func (g *group) touch(kind recordKind, of string) { g.unwritten.add(recordName{kind, of}) }
 
-// delayedReply is an answer that tells of something written.
+// delayedReply is what waits for something to be written: an answer that tells of it, a call that needs it, or both.
 type delayedReply struct {
 	handle Handle
 	req    kmsg.Request
 	resp   kmsg.Response
+	call   shareCall // of a share group: what is to be asked then; or nil
 }
 
 // consumerAppend is the records of one change of a consumer group, or of its conversion.
@@ -66,8 +67,8 @@ type consumerAppend struct {
 // settle ends each change of a group that follows, or followed, the consumer protocol: what changed is written, and the
 // replies are sent when that and all that was under way before is durable.
 func (c *Coordinator) settle(g *group, replies ...delayedReply) {
-	if g.consumer != nil && g.state != Dead {
-		g.setConsumerState(c.wall)
+	if g.state != Dead {
+		g.setModernState(c.wall)
 	}
 	if len(g.unwritten.order) > 0 {
 		c.writeChanges(g, replies)
@@ -96,7 +97,12 @@ func (c *Coordinator) writeChanges(g *group, replies []delayedReply) {
 
 func (c *Coordinator) sendReplies(replies []delayedReply) {
 	for _, r := range replies {
-		c.reply(r.handle, r.resp)
+		if r.resp != nil {
+			c.reply(r.handle, r.resp)
+		}
+		if r.call != nil {
+			c.ask(r.call)
+		}
 	}
 }
 
@@ -120,7 +126,12 @@ func (a *consumerAppend) appended(c *Coordinator, code wire.ErrorCode) {
 		return
 	}
 	for _, r := range a.replies {
-		c.reply(r.handle, errorResponse(r.req, code))
+		if r.resp != nil {
+			c.reply(r.handle, errorResponse(r.req, code))
+		}
+		if r.call != nil {
+			r.call.answered(c, RefuseState(r.call.request(), code))
+		}
 	}
 	if c.groups[g.id] != g {
 		return

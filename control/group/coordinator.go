@@ -41,6 +41,7 @@ type Append struct {
 type Effects struct {
 	Replies    []Reply
 	Appends    []Append
+	StateCalls []StateCall // to share coordinators, in any order
 	NextTickMS int64 // when Tick is due, monotonic; calling it earlier does no harm. math.MaxInt64: there is nothing to wait for
 }
 
@@ -60,6 +61,10 @@ type Coordinator struct {
 
 	appends    map[AppendID]appended // appends under way
 	lastAppend AppendID
+
+	stateCalls    map[StateCallID]shareCall // under way
+	lastStateCall StateCallID
+
 	txns       txnOffsets // offsets of open transactions
 
 	memoryBytes  int64 // bounded by cfg.Memory
@@ -102,14 +107,15 @@ func New(cfg Config, seed uint64) *Coordinator {
 		ids:          newMemberIDs(seed),
 		topics:       topicView{image: &image.Image{}, rack: cfg.Rack, hashes: map[string]topicHash{}},
 		appends:      map[AppendID]appended{},
+		stateCalls:   map[StateCallID]shareCall{},
 		txns:         txnOffsets{},
 		nextExpiryMS: math.MaxInt64,
 		wall:         wire.NoTimestamp,
 	}
 }
 
-// Handle takes a request of one of the twelve group APIs. What belongs to several shards (ListGroups, DescribeGroups,
-// ConsumerGroupDescribe, DeleteGroups, OffsetFetch from version 8) is answered for this shard's groups alone, and a group that is named is taken
+// Handle takes a request of one of the seventeen group APIs. What belongs to several shards (ListGroups, DescribeGroups,
+// ConsumerGroupDescribe, ShareGroupDescribe, DescribeShareGroupOffsets, DeleteGroups, OffsetFetch from version 8) is answered for this shard's groups alone, and a group that is named is taken
 // to belong here: see Split and Merge. Whether topics and partitions exist, and whether the client may do this, the caller
 // has judged before.
 //
@@ -143,6 +149,16 @@ func (c *Coordinator) Handle(nowMS int64, wall wire.Timestamp, h Handle, cl Clie
 		c.consumerGroupHeartbeat(h, cl, r)
 	case *kmsg.ConsumerGroupDescribeRequest:
 		c.consumerGroupDescribe(h, r)
+	case *kmsg.ShareGroupHeartbeatRequest:
+		c.shareGroupHeartbeat(h, cl, r)
+	case *kmsg.ShareGroupDescribeRequest:
+		c.shareGroupDescribe(h, r)
+	case *kmsg.DescribeShareGroupOffsetsRequest:
+		c.describeShareOffsets(h, r)
+	case *kmsg.AlterShareGroupOffsetsRequest:
+		c.alterShareOffsets(h, r)
+	case *kmsg.DeleteShareGroupOffsetsRequest:
+		c.deleteShareOffsets(h, r)
 	case *kmsg.ListGroupsRequest:
 		c.listGroups(h, r)
 	case *kmsg.DeleteGroupsRequest:
@@ -196,6 +212,8 @@ func (c *Coordinator) fire(t *timer) {
 		c.prepareRebalance(t.group)
 	case timerConsumerSession, timerConsumerRebalance, timerConsumerSync:
 		c.consumerTimer(t)
+	case timerShareSession:
+		c.fenceSharer(t.group, t.share)
 	case timerRewrite:
 		c.rewriteDue(t.group)
 	}
@@ -235,6 +253,11 @@ func (c *Coordinator) Unload(nowMS int64) Effects {
 		then := c.appends[id]
 		delete(c.appends, id)
 		then.appended(c, wire.NotCoordinator)
+	}
+	for _, id := range sortedKeys(c.stateCalls) {
+		call := c.stateCalls[id]
+		delete(c.stateCalls, id)
+		call.answered(c, RefuseState(call.request(), wire.NotCoordinator))
 	}
 	c.phase, c.nextExpiryMS, c.expiring = phaseUnloaded, math.MaxInt64, nil
 	return c.end()
@@ -311,6 +334,9 @@ func (c *Coordinator) dropGroup(g *group, code wire.ErrorCode) {
 	}
 	if g.consumer != nil {
 		c.dropConsumer(g)
+	}
+	if g.share != nil {
+		c.dropShare(g)
 	}
 	c.timers.disarm(&g.timer)
 	c.timers.disarm(&g.rewrite)

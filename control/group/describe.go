@@ -19,7 +19,7 @@ func (c *Coordinator) describeGroups(h Handle, req *kmsg.DescribeGroupsRequest) 
 		switch g := c.groups[id]; {
 		case g == nil || !g.durable:
 			resp.Groups = append(resp.Groups, describeUnknown(id, req.Version, "Group %s not found."))
-		case g.consumer != nil:
+		case g.consumer != nil || g.share != nil:
 			resp.Groups = append(resp.Groups, describeUnknown(id, req.Version, "Group %s is not a classic group."))
 		default:
 			resp.Groups = append(resp.Groups, g.describe())
@@ -87,8 +87,11 @@ func (c *Coordinator) listGroups(h Handle, req *kmsg.ListGroupsRequest) {
 
 // typeName is how ListGroups names the group's protocol.
 func (g *group) typeName() string {
-	if g.consumer != nil {
+	switch {
+	case g.consumer != nil:
 		return consumerType
+	case g.share != nil:
+		return shareType
 	}
 	return classicType
 }

@@ -26,12 +26,17 @@ func (c *Coordinator) expireOffsets() {
 	}
 }
 
-// expireGroup removes what has expired of one group, and the group if it is empty and nothing is left.
+// expireGroup removes what has expired of one group, and the group if it is empty and nothing is left. A share group, which
+// has no offsets here, stays until somebody deletes it.
 func (c *Coordinator) expireGroup(g *group) {
+	if g.share != nil {
+		return
+	}
 	expired := c.expiredOffsets(g)
 	if g.state == Empty && len(expired) == g.offsets.entries {
 		a := &expiryAppend{}
-		c.append(c.startDeletion(&a.groupDeletions, g), a)
+		c.startDeletion(&a.groupDeletions, g)
+		c.append(g.tombstones(), a)
 		return
 	}
 	c.appendTombstones(g, expired)
@@ -97,6 +102,11 @@ func (c *Coordinator) TopicDeleted(name string) Effects {
 	if c.phase == phaseActive {
 		for _, id := range c.sortedGroupIDs() {
 			g := c.groups[id]
+			if g.share != nil && g.state != Dead {
+				c.forgetGoneTopics(g)
+				c.settle(g)
+				continue
+			}
 			var writes []offsetWrite
 			for _, partition := range g.offsets.sortedPartitions(name) {
 				writes = append(writes, offsetWrite{topic: name, partition: partition, remove: true})

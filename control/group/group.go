@@ -73,11 +73,13 @@ type group struct {
 	initialDelayMS     int64 // timerInitialJoin: the delay that is running
 	initialRemainingMS int64 // timerInitialJoin: how much may be added to it
 
-	consumer       *consumerGroup    // of the consumer protocol (KIP-848); nil of the classic one
-	unwritten      unwrittenRecords  // of the consumer protocol, or of a change between the two
+	consumer       *consumerGroup    // of the consumer protocol (KIP-848); nil of others
+	share          *shareGroup       // of the share protocol (KIP-932); nil of others
+	unwritten      unwrittenRecords  // of these two protocols, or of a change between classic and consumer
 	consumerWrites []*consumerAppend // under way, in order
 	rewrite        timer             // until unwritten is tried again after an append that failed
-	loaded         *loadedConsumer   // what the log has said so far, while it is read
+	loaded         *loadedConsumer   // what the log has said so far of a consumer group, while it is read
+	loadedShare    *loadedShare      // of a share group
 
 	offsets      offsetTable
 	durable      bool     // a record of the group is in the log; a group that is not disappears if its first append fails
@@ -104,9 +106,16 @@ func (g *group) transition(next State, now wire.Timestamp) {
 	g.previous, g.state, g.stateSince = g.state, next, now
 }
 
-// setConsumerState follows what happened to a consumer group's members.
-func (g *group) setConsumerState(now wire.Timestamp) {
-	if next := g.consumer.state(); next != g.state {
+// setModernState follows what happened to the members of a consumer group or a share group.
+func (g *group) setModernState(now wire.Timestamp) {
+	next := g.state
+	switch {
+	case g.consumer != nil:
+		next = g.consumer.state()
+	case g.share != nil:
+		next = g.share.state()
+	}
+	if next != g.state {
 		g.previous, g.state, g.stateSince = g.state, next, now
 	}
 }

@@ -1,9 +1,11 @@
 package group
 
+import "github.com/ringmill/ringmill/control/group/assignor"
+
 // PartitionFor is the __consumer_offsets partition that holds a group: the absolute value of Java's String.hashCode,
 // modulo the partitions. Kafka takes the absolute value of the smallest int, which has none, to be 0.
 func PartitionFor(groupID string, partitions int32) int32 {
-	hash := javaHash(groupID)
+	hash := assignor.JavaHash(groupID)
 	switch {
 	case hash == -1<<31:
 		hash = 0
@@ -11,20 +13,6 @@ func PartitionFor(groupID string, partitions int32) int32 {
 		hash = -hash
 	}
 	return hash % partitions
-}
-
-// javaHash is String.hashCode, which goes over UTF-16 units.
-func javaHash(s string) int32 {
-	var hash int32
-	for _, r := range s {
-		if r >= 0x10000 {
-			r -= 0x10000
-			hash = 31*hash + 0xd800 + r>>10
-			r = 0xdc00 + r&0x3ff
-		}
-		hash = 31*hash + r
-	}
-	return hash
 }
 
 // javaLength is String.length: the UTF-16 units of s.

@@ -1,6 +1,10 @@
 package group
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/ringmill/ringmill/control/group/assignor"
+)
 
 // TestPartitionFor has the values of String.hashCode as Java 17 gives them, and the partitions that Apache Kafka 4.1.1 with
 // ten of them put these groups' records into.
@@ -24,8 +28,8 @@ func TestPartitionFor(t *testing.T) {
 		if got := PartitionFor(c.id, c.partitions); got != c.want {
 			t.Errorf("PartitionFor(%q, %d) = %d, want %d", c.id, c.partitions, got, c.want)
 		}
-		if got := javaHash(c.id); got != c.hash {
-			t.Errorf("javaHash(%q) = %d, want %d", c.id, got, c.hash)
+		if got := assignor.JavaHash(c.id); got != c.hash {
+			t.Errorf("JavaHash(%q) = %d, want %d", c.id, got, c.hash)
 		}
 	}
 }

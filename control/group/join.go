@@ -30,6 +30,9 @@ func (c *Coordinator) joinGroup(h Handle, cl Client, req *kmsg.JoinGroupRequest)
 		}
 	}
 	switch {
+	case g.share != nil && g.state != Dead:
+		c.refuseJoin(j, "", wire.InconsistentGroupProtocol)
+		return
 	case g.consumer == nil || g.state == Dead:
 	case g.state != Empty:
 		c.joinConsumerGroup(g, j)

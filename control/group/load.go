@@ -25,8 +25,8 @@ func (e *RecordError) Error() string {
 
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// Load takes one record of the shard's log, in the order of the log, before Loaded. Records of share and streams groups,
-// which have keys of other versions, are passed over. The record's bytes are not kept. The error is a *RecordError.
+// Load takes one record of the shard's log, in the order of the log, before Loaded. Records of streams groups, which
+// have keys of other versions, are passed over. The record's bytes are not kept. The error is a *RecordError.
 func (c *Coordinator) Load(rec wire.Record) error {
 	if c.phase != phaseLoading {
 		panic("BUG: Load after Loaded")
@@ -43,6 +43,9 @@ func (c *Coordinator) Load(rec wire.Record) error {
 		int16(recordCurrent), int16(recordRegex):
 		return c.loadConsumer(recordKind(version), rec)
 	}
+	if kind := recordKind(binary.BigEndian.Uint16(rec.Key)); kind.isShare() {
+		return c.loadShare(kind, rec)
+	}
 	return nil
 }
 
@@ -57,6 +60,10 @@ func (c *Coordinator) Loaded(nowMS int64) Effects {
 		c.touched = g
 		if g.loaded != nil {
 			c.finishLoading(g)
+			continue
+		}
+		if g.loadedShare != nil {
+			c.finishLoadingShare(g)
 			continue
 		}
 		for m := g.first; m != nil; m = m.next {

@@ -49,6 +49,8 @@ func (g *group) checkCommit(req *kmsg.OffsetCommitRequest) wire.ErrorCode {
 	switch {
 	case g.state == Dead:
 		return wire.CoordinatorNotAvailable
+	case g.share != nil:
+		return wire.GroupIDNotFound
 	case g.consumer != nil:
 		return g.consumer.checkCommit(req)
 	case req.Generation < 0 && g.state == Empty:

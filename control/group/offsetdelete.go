@@ -40,7 +40,7 @@ func (c *Coordinator) checkOffsetDelete(req *kmsg.OffsetDeleteRequest) (*group, 
 	}
 	g := c.groups[req.Group]
 	switch {
-	case g == nil || g.state == Dead:
+	case g == nil || g.state == Dead || g.share != nil:
 		return nil, wire.GroupIDNotFound
 	case g.state != Empty && !g.isConsumer():
 		return nil, wire.NonEmptyGroup

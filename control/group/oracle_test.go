@@ -27,6 +27,7 @@ func TestOracle(t *testing.T) {
 	datadriven.Walk(t, "testdata/measured", func(t *testing.T, path string) {
 		o := &oracle{t: t, address: address, ids: map[string]wire.TopicID{}}
 		o.createTopics("rmg-t1", "rmg-t2")
+		o.awaitCoordinators()
 		s := newScript(o, fmt.Sprintf("rmg-%d-", time.Now().UnixNano()))
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			out, ok := s.run(d)
@@ -119,6 +120,20 @@ func (o *oracle) createTopics(names ...string) {
 		req.Topics = append(req.Topics, topic)
 	}
 	o.ask(req)
+}
+
+// awaitCoordinators has __consumer_offsets made, where it is not there yet, and waits until its coordinators answer.
+func (o *oracle) awaitCoordinators() {
+	for range 300 {
+		find := kmsg.NewPtrFindCoordinatorRequest()
+		find.Version, find.CoordinatorKey = 3, "any"
+		list := kmsg.NewPtrListGroupsRequest()
+		if o.ask(find).(*kmsg.FindCoordinatorResponse).ErrorCode == 0 && o.ask(list).(*kmsg.ListGroupsResponse).ErrorCode == 0 {
+			return
+		}
+		o.advance(100)
+	}
+	o.t.Fatal("the broker's group coordinators do not come up")
 }
 
 // setTopic makes a topic, or grows it, and waits until the broker's coordinators have heard of it.

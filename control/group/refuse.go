@@ -39,6 +39,22 @@ func errorResponse(req kmsg.Request, code wire.ErrorCode) kmsg.Response {
 			described := resp.(*kmsg.ConsumerGroupDescribeResponse)
 			described.Groups = append(described.Groups, describeConsumerError(id, refusal{code: code}))
 		}
+	case *kmsg.ShareGroupHeartbeatRequest:
+		resp.(*kmsg.ShareGroupHeartbeatResponse).ErrorCode = int16(code)
+	case *kmsg.ShareGroupDescribeRequest:
+		for _, id := range r.GroupIDs {
+			described := resp.(*kmsg.ShareGroupDescribeResponse)
+			described.Groups = append(described.Groups, describeShareError(id, refusal{code: code}))
+		}
+	case *kmsg.DescribeShareGroupOffsetsRequest:
+		for i := range r.Groups {
+			described := resp.(*kmsg.DescribeShareGroupOffsetsResponse)
+			described.Groups = append(described.Groups, shareOffsetsError(r.Groups[i].GroupID, code))
+		}
+	case *kmsg.AlterShareGroupOffsetsRequest:
+		resp.(*kmsg.AlterShareGroupOffsetsResponse).ErrorCode = int16(code)
+	case *kmsg.DeleteShareGroupOffsetsRequest:
+		resp.(*kmsg.DeleteShareGroupOffsetsResponse).ErrorCode = int16(code)
 	case *kmsg.ListGroupsRequest:
 		resp.(*kmsg.ListGroupsResponse).ErrorCode = int16(code)
 	case *kmsg.DescribeGroupsRequest:

@@ -218,6 +218,9 @@ func (a arguments) request(cmd string) kmsg.Request {
 		req = r
 	default:
 		if req = a.consumerRequest(cmd); req == nil {
+			req = a.shareRequest(cmd)
+		}
+		if req == nil {
 			return nil
 		}
 	}
@@ -229,7 +232,8 @@ func (a arguments) request(cmd string) kmsg.Request {
 var latest = map[kmsg.Key]int16{
 	kmsg.JoinGroup: 9, kmsg.SyncGroup: 5, kmsg.Heartbeat: 4, kmsg.LeaveGroup: 5, kmsg.OffsetCommit: 9, kmsg.OffsetFetch: 9,
 	kmsg.OffsetDelete: 0, kmsg.DescribeGroups: 6, kmsg.ListGroups: 5, kmsg.DeleteGroups: 2,
-	kmsg.ConsumerGroupHeartbeat: 1, kmsg.ConsumerGroupDescribe: 1,
+	kmsg.ConsumerGroupHeartbeat: 1, kmsg.ConsumerGroupDescribe: 1, kmsg.ShareGroupHeartbeat: 1, kmsg.ShareGroupDescribe: 1,
+	kmsg.DescribeShareGroupOffsets: 0, kmsg.AlterShareGroupOffsets: 0, kmsg.DeleteShareGroupOffsets: 0,
 }
 
 func (a arguments) join() *kmsg.JoinGroupRequest {

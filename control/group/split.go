@@ -13,8 +13,8 @@ type Part struct {
 	Request   kmsg.Request
 }
 
-// Split says which shards a request is for. Most requests name one group and are one Part; DescribeGroups, ConsumerGroupDescribe, DeleteGroups
-// and OffsetFetch from version 8 are cut by shard, in the order in which a shard is first named; ListGroups goes to all.
+// Split says which shards a request is for. Most requests name one group and are one Part; DescribeGroups, ConsumerGroupDescribe,
+// ShareGroupDescribe, DescribeShareGroupOffsets, DeleteGroups and OffsetFetch from version 8 are cut by shard, in the order in which a shard is first named; ListGroups goes to all.
 // There is always at least one Part. The answers are put together by Merge.
 func Split(req kmsg.Request, partitions int32) []Part {
 	switch r := req.(type) {
@@ -28,6 +28,18 @@ func Split(req kmsg.Request, partitions int32) []Part {
 		return splitBy(r.Groups, same, partitions, func(ids []string) kmsg.Request {
 			part := *r
 			part.Groups = ids
+			return &part
+		})
+	case *kmsg.ShareGroupDescribeRequest:
+		return splitBy(r.GroupIDs, same, partitions, func(ids []string) kmsg.Request {
+			part := *r
+			part.GroupIDs = ids
+			return &part
+		})
+	case *kmsg.DescribeShareGroupOffsetsRequest:
+		return splitBy(r.Groups, describedOffsets, partitions, func(groups []kmsg.DescribeShareGroupOffsetsRequestGroup) kmsg.Request {
+			part := *r
+			part.Groups = groups
 			return &part
 		})
 	case *kmsg.DeleteGroupsRequest:
@@ -54,6 +66,8 @@ func Split(req kmsg.Request, partitions int32) []Part {
 func same(id string) string { return id }
 
 func fetchedGroup(g kmsg.OffsetFetchRequestGroup) string { return g.Group }
+
+func describedOffsets(g kmsg.DescribeShareGroupOffsetsRequestGroup) string { return g.GroupID }
 
 // splitBy cuts a list of groups by shard. An empty list is one Part.
 func splitBy[T any](groups []T, id func(T) string, partitions int32, request func([]T) kmsg.Request) []Part {
@@ -105,6 +119,12 @@ func groupOf(req kmsg.Request) string {
 		return r.Group
 	case *kmsg.ConsumerGroupHeartbeatRequest:
 		return r.Group
+	case *kmsg.ShareGroupHeartbeatRequest:
+		return r.GroupID
+	case *kmsg.AlterShareGroupOffsetsRequest:
+		return r.GroupID
+	case *kmsg.DeleteShareGroupOffsetsRequest:
+		return r.GroupID
 	}
 	panic(fmt.Sprintf("BUG: the group coordinator does not serve %T", req))
 }
@@ -119,6 +139,10 @@ func Merge(responses []kmsg.Response) kmsg.Response {
 			all.Groups = append(all.Groups, resp.(*kmsg.DescribeGroupsResponse).Groups...)
 		case *kmsg.ConsumerGroupDescribeResponse:
 			all.Groups = append(all.Groups, resp.(*kmsg.ConsumerGroupDescribeResponse).Groups...)
+		case *kmsg.ShareGroupDescribeResponse:
+			all.Groups = append(all.Groups, resp.(*kmsg.ShareGroupDescribeResponse).Groups...)
+		case *kmsg.DescribeShareGroupOffsetsResponse:
+			all.Groups = append(all.Groups, resp.(*kmsg.DescribeShareGroupOffsetsResponse).Groups...)
 		case *kmsg.DeleteGroupsResponse:
 			all.Groups = append(all.Groups, resp.(*kmsg.DeleteGroupsResponse).Groups...)
 		case *kmsg.OffsetFetchResponse:

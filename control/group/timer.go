@@ -13,6 +13,7 @@ const (
 	timerConsumerSession                    // a consumer group's member: it is fenced
 	timerConsumerRebalance                  // its rebalance timeout while it has to revoke, or in the classic protocol to join again
 	timerConsumerSync                       // its rebalance timeout after a JoinGroup, until its SyncGroup
+	timerShareSession                       // a share group's member: it is fenced
 	timerRewrite                            // records of a consumer group that could not be written
 )
 
@@ -26,6 +27,7 @@ type timer struct {
 	group      *group
 	member     *member         // timerSession only
 	consumer   *consumerMember // a consumer group's member's three
+	share      *shareMember    // timerShareSession only
 	memberID   string          // timerPendingMember only
 }
 

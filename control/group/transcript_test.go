@@ -25,12 +25,16 @@ type machine struct {
 	held     []Append // appends that wait for "appended"; nil while they are durable at once
 	hold     bool
 
+	states    shareStates
+	heldCalls []StateCall // calls that wait for "state-answered"; nil while they are answered at once
+	holdCalls bool
+
 	topics    *image.Image
 	lastTopic byte // of the id of the last topic that was made
 }
 
 func newMachine(cfg Config) *machine {
-	m := &machine{cfg: cfg, nowMS: 1_000_000, seed: 1, handles: map[Handle]string{}, topics: &image.Image{}}
+	m := &machine{cfg: cfg, nowMS: 1_000_000, seed: 1, handles: map[Handle]string{}, topics: &image.Image{}, states: shareStates{}}
 	m.c = New(cfg, m.seed)
 	m.take(m.c.Loaded(m.nowMS))
 	return m
@@ -80,6 +84,17 @@ func (m *machine) take(fx Effects) {
 		}
 		m.durable(a)
 	}
+	for _, call := range fx.StateCalls {
+		if m.holdCalls {
+			m.heldCalls = append(m.heldCalls, call)
+			continue
+		}
+		m.answerCall(call, m.states.answer(call.Request))
+	}
+}
+
+func (m *machine) answerCall(call StateCall, resp kmsg.Response) {
+	m.take(m.c.StateAnswered(m.nowMS, call.ID, resp))
 }
 
 func (m *machine) durable(a Append) {
@@ -111,7 +126,7 @@ func (m *machine) restart() error {
 	m.seed++
 	m.c = New(m.cfg, m.seed)
 	m.c.SetTopics(m.topics, true)
-	m.handles, m.held, m.answers = map[Handle]string{}, nil, nil
+	m.handles, m.held, m.answers, m.heldCalls = map[Handle]string{}, nil, nil, nil
 	for _, rec := range m.log {
 		if err := m.c.Load(rec); err != nil {
 			return err
@@ -178,6 +193,7 @@ func (o *ownScript) run(t *testing.T, d *datadriven.TestData) string {
 		cfg.OffsetsRetentionMS = a.number("retention", cfg.OffsetsRetentionMS)
 		cfg.OffsetsRetentionCheckInterval = a.number("check", cfg.OffsetsRetentionCheckInterval)
 		cfg.ConsumerMaxSize = int(a.number("consumer-max-size", int64(cfg.ConsumerMaxSize)))
+		cfg.ShareMaxSize = int(a.number("share-max-size", int64(cfg.ShareMaxSize)))
 		if policy := a.optional("migration"); policy != nil {
 			cfg.ConsumerMigration = MigrationPolicy{Upgrade: *policy == "upgrade", Downgrade: *policy == "downgrade"}
 		}
@@ -196,6 +212,11 @@ func (o *ownScript) run(t *testing.T, d *datadriven.TestData) string {
 			return err.Error() + "\n"
 		}
 		return o.print()
+	case "hold-states":
+		o.m.holdCalls = true
+		return ""
+	case "state-answered":
+		return o.stateAnswered(a)
 	case "topic-deleted":
 		o.m.take(o.m.c.TopicDeleted(a.text("topic", "")))
 		return o.print()
@@ -231,6 +252,23 @@ func (o *ownScript) appended(a arguments) string {
 	return o.print()
 }
 
+// stateAnswered answers held calls, or refuses them: "state-answered [fail=CODE] [release]".
+func (o *ownScript) stateAnswered(a arguments) string {
+	held := o.m.heldCalls
+	o.m.heldCalls = nil
+	if _, release := a.values("release"); release {
+		o.m.holdCalls = false
+	}
+	for _, call := range held {
+		if code := wire.ErrorCode(a.number("fail", 0)); code != wire.None {
+			o.m.answerCall(call, RefuseState(call.Request, code))
+		} else {
+			o.m.answerCall(call, o.m.states.answer(call.Request))
+		}
+	}
+	return o.print()
+}
+
 func (o *ownScript) printLog() string {
 	var b strings.Builder
 	for _, rec := range o.m.log {
@@ -240,6 +278,9 @@ func (o *ownScript) printLog() string {
 }
 
 func (o *ownScript) formatRecord(rec wire.Record) string {
+	if text, ok := o.formatShareRecord(rec); ok {
+		return text
+	}
 	if text, ok := o.formatConsumerRecord(rec); ok {
 		return text
 	}

@@ -38,6 +38,8 @@ func (c *Coordinator) checkTxnCommit(g *group, req *kmsg.TxnOffsetCommitRequest)
 		return wire.None
 	case g.state == Dead:
 		return wire.CoordinatorNotAvailable
+	case g.share != nil:
+		return wire.GroupIDNotFound
 	case req.Generation < 0 && req.MemberID == "" && req.InstanceID == nil:
 		return wire.None
 	case g.consumer != nil:

@@ -10,6 +10,7 @@ import (
 const (
 	UniformName = "uniform"
 	RangeName   = "range"
+	SimpleName  = "simple" // of share groups alone
 )
 
 // Group is what an assignment is computed from. It is not changed.
@@ -17,6 +18,10 @@ type Group struct {
 	Members []Member // in the order of their ids
 	// Partitions counts the partitions of a topic that a member subscribes to.
 	Partitions func(topic wire.TopicID) int32
+
+	// Simple alone looks at these. Name is a topic's name; Assignable says which partitions may be given out.
+	Name       func(topic wire.TopicID) string
+	Assignable func(topic wire.TopicID, partition int32) bool
 }
 
 // Member is one member of a Group.
