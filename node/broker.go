@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -124,6 +125,20 @@ func (n *Node) AlterConfigs(r image.Resource, changes map[string]*string) (wire.
 		err = n.reconfigure(r, m)
 	}
 	if err != nil {
+		return storageCode(err)
+	}
+	return wire.None, ""
+}
+
+// SetFeatures finalizes features at these levels.
+func (n *Node) SetFeatures(levels map[string]int16) (wire.ErrorCode, string) {
+	n.metaMu.Lock()
+	defer n.metaMu.Unlock()
+	var records []image.Record
+	for _, name := range slices.Sorted(maps.Keys(levels)) {
+		records = append(records, image.FeatureLevelRecord{Name: name, Level: levels[name]})
+	}
+	if _, err := n.applyMeta(records...); err != nil {
 		return storageCode(err)
 	}
 	return wire.None, ""

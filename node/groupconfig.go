@@ -36,5 +36,6 @@ func (g *groupService) configOf(m *image.Image, id string) *group.GroupConfig {
 	c := g.node.Config().Group(overrides)
 	return &group.GroupConfig{
 		ConsumerSessionTimeoutMS: c.ConsumerSessionTimeoutMS, ConsumerHeartbeatIntervalMS: c.ConsumerHeartbeatIntervalMS,
+		ShareSessionTimeoutMS: c.ShareSessionTimeoutMS, ShareHeartbeatIntervalMS: c.ShareHeartbeatIntervalMS,
 	}
 }

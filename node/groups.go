@@ -131,6 +131,8 @@ func (g *groupService) newCoordinator() *group.Coordinator {
 	cfg.InitialRebalanceDelayMS, cfg.MaxSize = int32(c.GroupInitialRebalanceDelayMS), c.GroupSizeMax
 	cfg.ConsumerSessionTimeoutMS, cfg.ConsumerHeartbeatIntervalMS = int32(c.GroupConsumerSessionMS), int32(c.GroupConsumerHeartbeatMS)
 	cfg.Rack = c.BrokerRack
+	cfg.ShareSessionTimeoutMS, cfg.ShareHeartbeatIntervalMS = int32(c.GroupShareSessionMS), int32(c.GroupShareHeartbeatMS)
+	cfg.ShareMaxSize = c.GroupShareSizeMax
 	cfg.ConsumerMaxSize, cfg.ConsumerAssignors = c.GroupConsumerSizeMax, c.GroupConsumerAssignors
 	cfg.ConsumerMigration, cfg.ConsumerRegexRefreshMS = migrationPolicy(c.GroupConsumerMigration), c.GroupConsumerRegexRefreshMS
 	cfg.OffsetMetadataMaxBytes = c.OffsetMetadataBytesMax
@@ -250,6 +252,22 @@ func (g *groupService) apply(s *groupShard, fx group.Effects) {
 	for _, a := range fx.Appends {
 		g.append(s, a)
 	}
+	for _, call := range fx.StateCalls {
+		g.ask(s, call)
+	}
+}
+
+// ask has the share coordinators answer a call, which may take a while; the answer comes back to the inbox.
+func (g *groupService) ask(s *groupShard, call group.StateCall) {
+	coordinator := s.coordinator
+	go func() {
+		resp := g.node.shareState(call.Request)
+		g.inbox.put(func() {
+			if s.coordinator == coordinator {
+				g.apply(s, coordinator.StateAnswered(g.nowMS(), call.ID, resp))
+			}
+		})
+	}()
 }
 
 // append sends records to the shard's partition; the answer comes back to the inbox.

@@ -40,6 +40,8 @@ type Config struct {
 type GroupConfig struct {
 	ConsumerSessionTimeoutMS    int32 // consumer.session.timeout.ms
 	ConsumerHeartbeatIntervalMS int32 // consumer.heartbeat.interval.ms
+	ShareSessionTimeoutMS       int32 // share.session.timeout.ms
+	ShareHeartbeatIntervalMS    int32 // share.heartbeat.interval.ms
 }
 
 // SetGroupConfig gives a group, which there need not be, a configuration of its own, or with nil takes that away. Members
@@ -57,7 +59,10 @@ func (c *Coordinator) configOf(id string) GroupConfig {
 	if own, ok := c.groupConfigs[id]; ok {
 		return own
 	}
-	return GroupConfig{c.cfg.ConsumerSessionTimeoutMS, c.cfg.ConsumerHeartbeatIntervalMS}
+	return GroupConfig{
+		ConsumerSessionTimeoutMS: c.cfg.ConsumerSessionTimeoutMS, ConsumerHeartbeatIntervalMS: c.cfg.ConsumerHeartbeatIntervalMS,
+		ShareSessionTimeoutMS: c.cfg.ShareSessionTimeoutMS, ShareHeartbeatIntervalMS: c.cfg.ShareHeartbeatIntervalMS,
+	}
 }
 
 // DefaultConfig gives the defaults of Apache Kafka 4.1.1, and bounds that hold 100,000 consumers.

@@ -42,7 +42,7 @@ type Effects struct {
 	Replies    []Reply
 	Appends    []Append
 	StateCalls []StateCall // to share coordinators, in any order
-	NextTickMS int64 // when Tick is due, monotonic; calling it earlier does no harm. math.MaxInt64: there is nothing to wait for
+	NextTickMS int64       // when Tick is due, monotonic; calling it earlier does no harm. math.MaxInt64: there is nothing to wait for
 }
 
 // Coordinator is one shard: the groups whose id hashes to one __consumer_offsets partition. It has one owner, who
@@ -65,7 +65,7 @@ type Coordinator struct {
 	stateCalls    map[StateCallID]shareCall // under way
 	lastStateCall StateCallID
 
-	txns       txnOffsets // offsets of open transactions
+	txns txnOffsets // offsets of open transactions
 
 	memoryBytes  int64 // bounded by cfg.Memory
 	sharedBytes  int64 // what of memoryBytes cfg.Memory knows of

@@ -164,10 +164,15 @@ func (o *oracle) dropTopic(name string) {
 
 // setGroupConfig takes what a group has of its own away first.
 func (o *oracle) setGroupConfig(id string, cfg *GroupConfig) {
-	values := map[string]*string{"consumer.session.timeout.ms": nil, "consumer.heartbeat.interval.ms": nil}
+	values := map[string]*string{
+		"consumer.session.timeout.ms": nil, "consumer.heartbeat.interval.ms": nil,
+		"share.session.timeout.ms": nil, "share.heartbeat.interval.ms": nil,
+	}
 	if cfg != nil {
 		values["consumer.session.timeout.ms"] = kmsg.StringPtr(strconv.Itoa(int(cfg.ConsumerSessionTimeoutMS)))
 		values["consumer.heartbeat.interval.ms"] = kmsg.StringPtr(strconv.Itoa(int(cfg.ConsumerHeartbeatIntervalMS)))
+		values["share.session.timeout.ms"] = kmsg.StringPtr(strconv.Itoa(int(cfg.ShareSessionTimeoutMS)))
+		values["share.heartbeat.interval.ms"] = kmsg.StringPtr(strconv.Itoa(int(cfg.ShareHeartbeatIntervalMS)))
 	}
 	resource := kmsg.NewIncrementalAlterConfigsRequestResource()
 	resource.ResourceType, resource.ResourceName = kmsg.ConfigResourceTypeGroupConfig, id

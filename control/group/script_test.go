@@ -163,7 +163,10 @@ func (a arguments) groupConfig() *GroupConfig {
 	if _, none := a.values("none"); none {
 		return nil
 	}
-	return &GroupConfig{ConsumerSessionTimeoutMS: int32(a.number("session", 45_000)), ConsumerHeartbeatIntervalMS: int32(a.number("heartbeat", 5_000))}
+	return &GroupConfig{
+		ConsumerSessionTimeoutMS: int32(a.number("session", 45_000)), ConsumerHeartbeatIntervalMS: int32(a.number("heartbeat", 5_000)),
+		ShareSessionTimeoutMS: int32(a.number("share-session", 45_000)), ShareHeartbeatIntervalMS: int32(a.number("share-heartbeat", 5_000)),
+	}
 }
 
 func (a arguments) groups() []string {

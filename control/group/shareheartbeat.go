@@ -69,7 +69,7 @@ func (c *Coordinator) shareGroupBeat(h Handle, cl Client, req *kmsg.ShareGroupHe
 		c.assignShareTargets(g)
 	}
 	c.reconcileShare(g, m)
-	c.timers.arm(&m.session, c.after(c.shareSessionMS(g.id)))
+	c.timers.arm(&m.session, c.after(int64(c.configOf(g.id).ShareSessionTimeoutMS)))
 	resp := c.shareAnswer(g, m, req, !m.assigned.Equal(assigned))
 	c.settle(g, delayedReply{handle: h, req: req, resp: resp, call: c.initializeShares(g)})
 	return accepted
@@ -224,7 +224,7 @@ func (c *Coordinator) reconcileShare(g *group, m *shareMember) {
 func (c *Coordinator) shareAnswer(g *group, m *shareMember, req *kmsg.ShareGroupHeartbeatRequest, assignedChanged bool) *kmsg.ShareGroupHeartbeatResponse {
 	resp := kmsg.NewPtrShareGroupHeartbeatResponse()
 	resp.Version, resp.MemberID, resp.MemberEpoch = req.Version, &m.id, m.epoch
-	resp.HeartbeatIntervalMillis = c.shareHeartbeatMS(g.id)
+	resp.HeartbeatIntervalMillis = c.configOf(g.id).ShareHeartbeatIntervalMS
 	if req.MemberEpoch != memberJoins && req.SubscribedTopicNames == nil && !assignedChanged {
 		return resp
 	}
@@ -235,11 +235,6 @@ func (c *Coordinator) shareAnswer(g *group, m *shareMember, req *kmsg.ShareGroup
 	}
 	return resp
 }
-
-// shareSessionMS and shareHeartbeatMS are a group's own session timeout and heartbeat interval, or the node's.
-func (c *Coordinator) shareSessionMS(string) int64 { return int64(c.cfg.ShareSessionTimeoutMS) }
-
-func (c *Coordinator) shareHeartbeatMS(string) int32 { return c.cfg.ShareHeartbeatIntervalMS }
 
 // shareGroupLeave serves a member that leaves.
 func (c *Coordinator) shareGroupLeave(h Handle, req *kmsg.ShareGroupHeartbeatRequest) refusal {

@@ -167,5 +167,5 @@ func (c *Coordinator) insertLoadedSharer(g *group, id string, l *loadedSharer) {
 	g.share.members[id] = m
 	g.share.count(m, 1)
 	c.recountShare(m)
-	c.timers.arm(&m.session, c.after(c.shareSessionMS(g.id)))
+	c.timers.arm(&m.session, c.after(int64(c.configOf(g.id).ShareSessionTimeoutMS)))
 }

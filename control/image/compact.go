@@ -46,6 +46,9 @@ func liveRecords(m *Image) (records []Record) {
 	if m.nextProducerID > 0 {
 		records = append(records, ProducerIDsRecord{Next: m.nextProducerID})
 	}
+	for _, name := range slices.Sorted(maps.Keys(m.features)) {
+		records = append(records, FeatureLevelRecord{Name: name, Level: m.features[name]})
+	}
 	for t := range m.Topics() {
 		records = append(records, TopicRecord{Name: t.Name, ID: t.ID, Partitions: t.Partitions})
 		records = appendConfigs(records, Resource{TopicResource, t.Name}, t.Configs)

@@ -86,6 +86,8 @@ func (e *editor) applyKind(r Record) error {
 		return e.setProducerIDs(r.Next)
 	case ClusterRecord:
 		return e.setCluster(r)
+	case FeatureLevelRecord:
+		return e.setFeature(r)
 	}
 	panic(fmt.Sprintf("BUG: unknown record %T", r))
 }
@@ -198,6 +200,19 @@ func (e *editor) setProducerIDs(next wire.ProducerID) error {
 		return ErrProducerIDsFall
 	}
 	e.next.nextProducerID = next
+	return nil
+}
+
+func (e *editor) setFeature(r FeatureLevelRecord) error {
+	if !utf8.ValidString(r.Name) {
+		return ErrNotUTF8
+	}
+	features := maps.Clone(e.next.features)
+	if features == nil {
+		features = map[string]int16{}
+	}
+	features[r.Name] = r.Level
+	e.next.features = features
 	return nil
 }
 

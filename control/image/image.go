@@ -22,6 +22,7 @@ type Image struct {
 	partitions     int64 // of all topics
 	configs        map[Resource]map[string]string
 	nextProducerID wire.ProducerID
+	features       map[string]int16 // levels, by name; replaced whole
 }
 
 // Version is the offset that the next record of the metadata log gets: it rises with every record.
@@ -35,6 +36,12 @@ func (m *Image) NodeID() wire.NodeID { return m.cluster.NodeID }
 
 // NextProducerID is the first producer id that was never handed out.
 func (m *Image) NextProducerID() wire.ProducerID { return m.nextProducerID }
+
+// FeatureLevel is the level that a feature was finalized at; set is false if no record says so.
+func (m *Image) FeatureLevel(name string) (level int16, set bool) {
+	level, set = m.features[name]
+	return level, set
+}
 
 // ByName gives the topic of that name, nil if there is none.
 func (m *Image) ByName(name string) *Topic {

@@ -45,6 +45,7 @@ type content struct {
 	Topics     []Topic
 	Partitions int64
 	Configs    map[Resource]map[string]string
+	Features   map[string]int16
 }
 
 // contentOf reads m, and fails if its views of the topics differ (I2).
@@ -61,6 +62,9 @@ func contentOf(t testing.TB, m *Image) content {
 	}
 	for r := range m.Resources() {
 		c.Configs[r] = m.Configs(r)
+	}
+	if level, set := m.FeatureLevel("share.version"); set {
+		c.Features = map[string]int16{"share.version": level}
 	}
 	if m.TopicCount() != len(c.Topics) || m.PartitionCount() != c.Partitions || m.ids.count != len(c.Topics) {
 		t.Errorf("counts: %d topics, %d ids, %d partitions; found %d, %d", m.TopicCount(), m.ids.count, m.PartitionCount(), len(c.Topics), c.Partitions)
@@ -176,6 +180,9 @@ func (h *history) next() Record {
 		name := fmt.Sprintf("t%d%c%d", h.IntN(20), "._-x"[h.IntN(4)], h.IntN(20))
 		if h.image.ByName(name) == nil {
 			return TopicRecord{Name: name, ID: id(h.ids * 257), Partitions: h.Int32N(5) + 1}
+		}
+		if h.IntN(2) == 0 {
+			return FeatureLevelRecord{"share.version", int16(h.IntN(2))}
 		}
 		return ProducerIDsRecord{h.image.NextProducerID() + wire.ProducerID(h.IntN(1000))}
 	}

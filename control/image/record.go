@@ -2,8 +2,8 @@ package image
 
 import "github.com/ringmill/ringmill/wire"
 
-// Record is one change of the metadata: TopicRecord, RemoveTopicRecord, PartitionsRecord, ConfigRecord, ProducerIDsRecord or
-// ClusterRecord.
+// Record is one change of the metadata: TopicRecord, RemoveTopicRecord, PartitionsRecord, ConfigRecord, ProducerIDsRecord,
+// ClusterRecord or FeatureLevelRecord.
 type Record interface{ kind() string }
 
 // TopicRecord creates a topic. Its name must be legal and free, its id new and not zero, its partitions at least one.
@@ -43,6 +43,12 @@ type ClusterRecord struct {
 	NodeID    wire.NodeID `json:"nodeId"`
 }
 
+// FeatureLevelRecord finalizes a feature of the cluster (KIP-584) at a level. Names and levels are not judged here.
+type FeatureLevelRecord struct {
+	Name  string `json:"name"`
+	Level int16  `json:"featureLevel"`
+}
+
 // The kinds as they stand in the file, in the form of Kafka's own metadata records.
 const (
 	kindTopic       = "TOPIC_RECORD"
@@ -51,11 +57,13 @@ const (
 	kindConfig      = "CONFIG_RECORD"
 	kindProducerIDs = "PRODUCER_IDS_RECORD"
 	kindCluster     = "CLUSTER_RECORD"
+	kindFeature     = "FEATURE_LEVEL_RECORD"
 )
 
-func (TopicRecord) kind() string       { return kindTopic }
-func (RemoveTopicRecord) kind() string { return kindRemoveTopic }
-func (PartitionsRecord) kind() string  { return kindPartitions }
-func (ConfigRecord) kind() string      { return kindConfig }
-func (ProducerIDsRecord) kind() string { return kindProducerIDs }
-func (ClusterRecord) kind() string     { return kindCluster }
+func (TopicRecord) kind() string        { return kindTopic }
+func (RemoveTopicRecord) kind() string  { return kindRemoveTopic }
+func (PartitionsRecord) kind() string   { return kindPartitions }
+func (ConfigRecord) kind() string       { return kindConfig }
+func (ProducerIDsRecord) kind() string  { return kindProducerIDs }
+func (ClusterRecord) kind() string      { return kindCluster }
+func (FeatureLevelRecord) kind() string { return kindFeature }

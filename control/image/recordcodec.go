@@ -55,6 +55,7 @@ var recordReaders = map[string]func([]byte) (Record, error){
 	kindConfig:      readAs[ConfigRecord],
 	kindProducerIDs: readAs[ProducerIDsRecord],
 	kindCluster:     readAs[ClusterRecord],
+	kindFeature:     readAs[FeatureLevelRecord],
 }
 
 func readAs[R Record](data []byte) (Record, error) {

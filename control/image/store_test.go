@@ -58,7 +58,7 @@ func TestPowerCutAnywhere(t *testing.T) {
 	changes := [][]Record{
 		{ClusterRecord{"c", 1}, ProducerIDsRecord{1000}},
 		{topic("a", 1), config(TopicResource, "a", "k", "v"), topic("b", 2)},
-		{PartitionsRecord{id(1), 7}},
+		{PartitionsRecord{id(1), 7}, FeatureLevelRecord{"share.version", 0}},
 		{RemoveTopicRecord{id(2)}, config(BrokerResource, "", "k", string(make([]byte, 9000)))}, // several pages
 		{topic("c", 3), noConfig(TopicResource, "a", "k")},
 	}

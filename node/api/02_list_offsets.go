@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var listOffsetsRow = row{wire.KeyListOffsets, 1, 10, on(listOffsets)}
+var listOffsetsRow = row{key: wire.KeyListOffsets, min: 1, max: 10, handle: on(listOffsets)}
 
 // The timestamps that ask for something else than a time (org.apache.kafka.common.requests.ListOffsetsRequest).
 const (

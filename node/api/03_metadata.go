@@ -9,7 +9,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var metadataRow = row{wire.KeyMetadata, 0, 13, on(metadata)}
+var metadataRow = row{key: wire.KeyMetadata, min: 0, max: 13, handle: on(metadata)}
 
 // What a client may do where nobody is restricted, as bits of org.apache.kafka.common.acl.AclOperation: what Apache Kafka
 // 4.1.1 answers without an authorizer. operationsUnknown is the answer to who did not ask.

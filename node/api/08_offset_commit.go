@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var offsetCommitRow = row{wire.KeyOffsetCommit, 2, 9, on(offsetCommit)}
+var offsetCommitRow = row{key: wire.KeyOffsetCommit, min: 2, max: 9, handle: on(offsetCommit)}
 
 // offsetCommit lets the coordinator see the partitions that exist, and answers for the others itself. The coordinator
 // answers topic by topic, in the request's order.

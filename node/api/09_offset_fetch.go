@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var offsetFetchRow = row{wire.KeyOffsetFetch, 1, 9, on(offsetFetch)}
+var offsetFetchRow = row{key: wire.KeyOffsetFetch, min: 1, max: 9, handle: on(offsetFetch)}
 
 // offsetFetchManyFrom is the first version that asks for several groups at once (KIP-709).
 const offsetFetchManyFrom = 8

@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var findCoordinatorRow = row{wire.KeyFindCoordinator, 0, 6, on(findCoordinator)}
+var findCoordinatorRow = row{key: wire.KeyFindCoordinator, min: 0, max: 6, handle: on(findCoordinator)}
 
 // The kinds of coordinators (org.apache.kafka.common.requests.FindCoordinatorRequest.CoordinatorType).
 const (

@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var joinGroupRow = row{wire.KeyJoinGroup, 0, 9, on(joinGroup)}
+var joinGroupRow = row{key: wire.KeyJoinGroup, min: 0, max: 9, handle: on(joinGroup)}
 
 func joinGroup(b Broker, r *Request, req *kmsg.JoinGroupRequest) *kmsg.JoinGroupResponse {
 	return b.Coordinate(req.Group, r.Client, req).(*kmsg.JoinGroupResponse)

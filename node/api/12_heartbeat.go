@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var heartbeatRow = row{wire.KeyHeartbeat, 0, 4, on(heartbeat)}
+var heartbeatRow = row{key: wire.KeyHeartbeat, min: 0, max: 4, handle: on(heartbeat)}
 
 func heartbeat(b Broker, r *Request, req *kmsg.HeartbeatRequest) *kmsg.HeartbeatResponse {
 	return b.Coordinate(req.Group, r.Client, req).(*kmsg.HeartbeatResponse)

@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var leaveGroupRow = row{wire.KeyLeaveGroup, 0, 5, on(leaveGroup)}
+var leaveGroupRow = row{key: wire.KeyLeaveGroup, min: 0, max: 5, handle: on(leaveGroup)}
 
 func leaveGroup(b Broker, r *Request, req *kmsg.LeaveGroupRequest) *kmsg.LeaveGroupResponse {
 	return b.Coordinate(req.Group, r.Client, req).(*kmsg.LeaveGroupResponse)

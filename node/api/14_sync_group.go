@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var syncGroupRow = row{wire.KeySyncGroup, 0, 5, on(syncGroup)}
+var syncGroupRow = row{key: wire.KeySyncGroup, min: 0, max: 5, handle: on(syncGroup)}
 
 func syncGroup(b Broker, r *Request, req *kmsg.SyncGroupRequest) *kmsg.SyncGroupResponse {
 	return b.Coordinate(req.Group, r.Client, req).(*kmsg.SyncGroupResponse)

@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var describeGroupsRow = row{wire.KeyDescribeGroups, 0, 6, on(describeGroups)}
+var describeGroupsRow = row{key: wire.KeyDescribeGroups, min: 0, max: 6, handle: on(describeGroups)}
 
 // groupOperations is what a client may do with a group where nobody is restricted: read, delete, describe,
 // describe-configs, alter-configs. See topicOperations.

@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var listGroupsRow = row{wire.KeyListGroups, 0, 5, on(listGroups)}
+var listGroupsRow = row{key: wire.KeyListGroups, min: 0, max: 5, handle: on(listGroups)}
 
 // listGroups puts the coordinators' lists together; the first that is not ready speaks for all, as an incomplete list
 // would look complete.

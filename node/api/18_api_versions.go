@@ -41,9 +41,10 @@ func fillAPIVersions(b Broker, resp *kmsg.ApiVersionsResponse, r *Request, req *
 		}
 		r.Client.Software, r.Client.SoftwareVersion = req.ClientSoftwareName, req.ClientSoftwareVersion
 	}
-	resp.ApiKeys = make([]kmsg.ApiVersionsResponseApiKey, len(rows))
 	for i := range rows {
-		resp.ApiKeys[i] = rows[i].advertised()
+		if !rows[i].untold {
+			resp.ApiKeys = append(resp.ApiKeys, rows[i].advertised())
+		}
 	}
 	if r.Header.Version >= apiVersionsFeaturesFrom {
 		fillFeatures(b, resp, r.Header.Version)

@@ -10,7 +10,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var createTopicsRow = row{wire.KeyCreateTopics, 2, 7, on(createTopics)}
+var createTopicsRow = row{key: wire.KeyCreateTopics, min: 2, max: 7, handle: on(createTopics)}
 
 // partitionsPerRequestMax bounds what one CreateTopics or CreatePartitions makes, as Apache Kafka 4.1.1 does.
 const partitionsPerRequestMax = 10_000

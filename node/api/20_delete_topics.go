@@ -7,7 +7,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var deleteTopicsRow = row{wire.KeyDeleteTopics, 1, 6, on(deleteTopics)}
+var deleteTopicsRow = row{key: wire.KeyDeleteTopics, min: 1, max: 6, handle: on(deleteTopics)}
 
 const (
 	// deleteTopicsByIDFrom is the first version that can name topics by id (KIP-516).

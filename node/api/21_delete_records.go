@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var deleteRecordsRow = row{wire.KeyDeleteRecords, 0, 2, on(deleteRecords)}
+var deleteRecordsRow = row{key: wire.KeyDeleteRecords, min: 0, max: 2, handle: on(deleteRecords)}
 
 // deleteRecords raises log start offsets. A partition that is named more than once is answered once, and the last offset
 // counts, as in Kafka.

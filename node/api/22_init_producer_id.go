@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var initProducerIDRow = row{wire.KeyInitProducerID, 0, 5, on(initProducerID)}
+var initProducerIDRow = row{key: wire.KeyInitProducerID, min: 0, max: 5, handle: on(initProducerID)}
 
 // initProducerID has the coordinator of a transactional id give its producer an id and epoch. An idempotent producer that is
 // not transactional starts afresh with a new id, whatever id and epoch it had (TransactionCoordinator.handleInitProducerId).

@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var offsetForLeaderEpochRow = row{wire.KeyOffsetForLeaderEpoch, 2, 4, on(offsetForLeaderEpoch)}
+var offsetForLeaderEpochRow = row{key: wire.KeyOffsetForLeaderEpoch, min: 2, max: 4, handle: on(offsetForLeaderEpoch)}
 
 // offsetForLeaderEpoch tells where an epoch ended, so that a consumer finds out whether what it read was truncated
 // (KIP-320).

@@ -8,7 +8,7 @@ import (
 )
 
 // addPartitionsRow: version 4 and 5 are those of brokers (KIP-890); a client would have to know its transaction's version.
-var addPartitionsRow = row{wire.KeyAddPartitionsToTxn, 0, 5, on(addPartitionsToTxn)}
+var addPartitionsRow = row{key: wire.KeyAddPartitionsToTxn, min: 0, max: 5, handle: on(addPartitionsToTxn)}
 
 func addPartitionsToTxn(b Broker, _ *Request, req *kmsg.AddPartitionsToTxnRequest) *kmsg.AddPartitionsToTxnResponse {
 	parts := txn.Split(req)

@@ -7,7 +7,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var addOffsetsRow = row{wire.KeyAddOffsetsToTxn, 0, 4, on(addOffsetsToTxn)}
+var addOffsetsRow = row{key: wire.KeyAddOffsetsToTxn, min: 0, max: 4, handle: on(addOffsetsToTxn)}
 
 func addOffsetsToTxn(b Broker, _ *Request, req *kmsg.AddOffsetsToTxnRequest) kmsg.Response {
 	switch {

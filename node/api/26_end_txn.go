@@ -7,7 +7,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var endTxnRow = row{wire.KeyEndTxn, 0, 5, on(endTxn)}
+var endTxnRow = row{key: wire.KeyEndTxn, min: 0, max: 5, handle: on(endTxn)}
 
 func endTxn(b Broker, _ *Request, req *kmsg.EndTxnRequest) kmsg.Response {
 	if req.TransactionalID == "" {

@@ -7,7 +7,7 @@ import (
 )
 
 // writeTxnMarkersRow is for administrators, who abort with it what no coordinator will (kafka-transactions abort).
-var writeTxnMarkersRow = row{wire.KeyWriteTxnMarkers, 1, 1, on(writeTxnMarkers)}
+var writeTxnMarkersRow = row{key: wire.KeyWriteTxnMarkers, min: 1, max: 1, handle: on(writeTxnMarkers)}
 
 func writeTxnMarkers(b Broker, _ *Request, req *kmsg.WriteTxnMarkersRequest) *kmsg.WriteTxnMarkersResponse {
 	resp := kmsg.NewPtrWriteTxnMarkersResponse()

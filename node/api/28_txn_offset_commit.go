@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var txnOffsetCommitRow = row{wire.KeyTxnOffsetCommit, 0, 5, on(txnOffsetCommit)}
+var txnOffsetCommitRow = row{key: wire.KeyTxnOffsetCommit, min: 0, max: 5, handle: on(txnOffsetCommit)}
 
 // txnOffsetCommit lets the group's coordinator see the partitions that exist, and answers for the others itself, as
 // offsetCommit does.

@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var describeACLsRow = row{wire.KeyDescribeACLs, 1, 3, on(describeACLs)}
+var describeACLsRow = row{key: wire.KeyDescribeACLs, min: 1, max: 3, handle: on(describeACLs)}
 
 // describeACLs: there is no authorizer, which tools ask in this way.
 func describeACLs(Broker, *Request, *kmsg.DescribeACLsRequest) *kmsg.DescribeACLsResponse {

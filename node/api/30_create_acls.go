@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var createACLsRow = row{wire.KeyCreateACLs, 1, 3, on(createACLs)}
+var createACLsRow = row{key: wire.KeyCreateACLs, min: 1, max: 3, handle: on(createACLs)}
 
 // noAuthorizer is the refusal of a changed ACL.
 var noAuthorizer = refusal{wire.SecurityDisabled, "No Authorizer is configured."}

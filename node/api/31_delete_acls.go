@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var deleteACLsRow = row{wire.KeyDeleteACLs, 1, 3, on(deleteACLs)}
+var deleteACLsRow = row{key: wire.KeyDeleteACLs, min: 1, max: 3, handle: on(deleteACLs)}
 
 func deleteACLs(_ Broker, _ *Request, req *kmsg.DeleteACLsRequest) *kmsg.DeleteACLsResponse {
 	resp := kmsg.NewPtrDeleteACLsResponse()

@@ -11,7 +11,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var describeConfigsRow = row{wire.KeyDescribeConfigs, 1, 4, on(describeConfigs)}
+var describeConfigsRow = row{key: wire.KeyDescribeConfigs, min: 1, max: 4, handle: on(describeConfigs)}
 
 // describedEntriesMax bounds the entries that one DescribeConfigs lists, since ten bytes can ask for a hundred kilobytes:
 // it has room for 10,000 topics with all their properties.

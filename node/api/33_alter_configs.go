@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var alterConfigsRow = row{wire.KeyAlterConfigs, 0, 2, on(alterConfigs)}
+var alterConfigsRow = row{key: wire.KeyAlterConfigs, min: 0, max: 2, handle: on(alterConfigs)}
 
 // alterConfigs replaces all that a resource has of its own: what is not named is removed (the call from before KIP-339).
 func alterConfigs(b Broker, _ *Request, req *kmsg.AlterConfigsRequest) *kmsg.AlterConfigsResponse {

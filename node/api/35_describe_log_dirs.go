@@ -7,7 +7,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var describeLogDirsRow = row{wire.KeyDescribeLogDirs, 1, 4, on(describeLogDirs)}
+var describeLogDirsRow = row{key: wire.KeyDescribeLogDirs, min: 1, max: 4, handle: on(describeLogDirs)}
 
 // describeLogDirs tells where partitions lie and how long their logs are. A partition of an offline directory is not told
 // of, as in Kafka: the directory's error stands for all of them.

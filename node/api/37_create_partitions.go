@@ -7,7 +7,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var createPartitionsRow = row{wire.KeyCreatePartitions, 0, 3, on(createPartitions)}
+var createPartitionsRow = row{key: wire.KeyCreatePartitions, min: 0, max: 3, handle: on(createPartitions)}
 
 func createPartitions(b Broker, _ *Request, req *kmsg.CreatePartitionsRequest) *kmsg.CreatePartitionsResponse {
 	resp := kmsg.NewPtrCreatePartitionsResponse()

@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var deleteGroupsRow = row{wire.KeyDeleteGroups, 0, 2, on(deleteGroups)}
+var deleteGroupsRow = row{key: wire.KeyDeleteGroups, min: 0, max: 2, handle: on(deleteGroups)}
 
 func deleteGroups(b Broker, r *Request, req *kmsg.DeleteGroupsRequest) *kmsg.DeleteGroupsResponse {
 	req.Groups = distinct(req.Groups)

@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var electLeadersRow = row{wire.KeyElectLeaders, 0, 2, on(electLeaders)}
+var electLeadersRow = row{key: wire.KeyElectLeaders, min: 0, max: 2, handle: on(electLeaders)}
 
 // The kinds of elections (KIP-460); version 0 knows the preferred one only.
 const (

@@ -7,7 +7,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var incrementalAlterConfigsRow = row{wire.KeyIncrementalAlterConfigs, 0, 1, on(incrementalAlterConfigs)}
+var incrementalAlterConfigsRow = row{key: wire.KeyIncrementalAlterConfigs, min: 0, max: 1, handle: on(incrementalAlterConfigs)}
 
 func incrementalAlterConfigs(b Broker, _ *Request, req *kmsg.IncrementalAlterConfigsRequest) *kmsg.IncrementalAlterConfigsResponse {
 	resp := kmsg.NewPtrIncrementalAlterConfigsResponse()

@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var alterPartitionReassignmentsRow = row{wire.KeyAlterPartitionReassignments, 0, 1, on(alterPartitionReassignments)}
+var alterPartitionReassignmentsRow = row{key: wire.KeyAlterPartitionReassignments, min: 0, max: 1, handle: on(alterPartitionReassignments)}
 
 // alterPartitionReassignments: what is assigned to this node is there already, and there is no other node.
 func alterPartitionReassignments(b Broker, _ *Request, req *kmsg.AlterPartitionAssignmentsRequest) *kmsg.AlterPartitionAssignmentsResponse {

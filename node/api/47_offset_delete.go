@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var offsetDeleteRow = row{wire.KeyOffsetDelete, 0, 0, on(offsetDelete)}
+var offsetDeleteRow = row{key: wire.KeyOffsetDelete, min: 0, max: 0, handle: on(offsetDelete)}
 
 // offsetDelete is offsetCommit's counterpart, but that the coordinator is always asked: a group that is not there is
 // told of first.

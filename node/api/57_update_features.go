@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var updateFeaturesRow = row{wire.KeyUpdateFeatures, 0, 2, on(updateFeatures)}
+var updateFeaturesRow = row{key: wire.KeyUpdateFeatures, min: 0, max: 2, handle: on(updateFeatures)}
 
 // The kinds of updates (KIP-778); version 0 says with a flag that a level may be lowered.
 const (
@@ -20,16 +20,19 @@ const (
 	featureUpdateProblemWith = "Invalid update version %d for feature %s. "
 )
 
-// updateFeatures: each feature is finalized at the one level that is built, so an update to that level changes nothing and
-// any other is refused; Kafka would lower some. One refused update is the answer to all.
+// updateFeatures: share.version can be set; any other feature is finalized at the one level that is built, so an update to
+// that level changes nothing and any other is refused, where Kafka would lower some. One refused update is the answer to
+// all.
 func updateFeatures(b Broker, _ *Request, req *kmsg.UpdateFeaturesRequest) *kmsg.UpdateFeaturesResponse {
 	resp := kmsg.NewPtrUpdateFeaturesResponse()
+	levels := map[string]int16{}
 	for i := range req.FeatureUpdates {
 		u := &req.FeatureUpdates[i]
 		if why := checkFeatureUpdate(b, u, upgradeType(u, req.Version)); why.code != wire.None {
-			message := featureUpdateFailed + why.message
-			resp.ErrorCode, resp.ErrorMessage, resp.Results = int16(why.code), &message, nil
-			return resp
+			return refusedFeatures(why.code, featureUpdateFailed+why.message)
+		}
+		if f := featureNamed(u.Feature); f.level(b) != u.MaxVersionLevel {
+			levels[u.Feature] = u.MaxVersionLevel
 		}
 		if req.Version <= featureResultsUntil {
 			out := kmsg.NewUpdateFeaturesResponseResult()
@@ -37,6 +40,17 @@ func updateFeatures(b Broker, _ *Request, req *kmsg.UpdateFeaturesRequest) *kmsg
 			resp.Results = append(resp.Results, out)
 		}
 	}
+	if len(levels) > 0 && !req.ValidateOnly {
+		if code, message := b.SetFeatures(levels); code != wire.None {
+			return refusedFeatures(code, message)
+		}
+	}
+	return resp
+}
+
+func refusedFeatures(code wire.ErrorCode, message string) *kmsg.UpdateFeaturesResponse {
+	resp := kmsg.NewPtrUpdateFeaturesResponse()
+	resp.ErrorCode, resp.ErrorMessage = int16(code), &message
 	return resp
 }
 
@@ -68,6 +82,8 @@ func checkFeatureUpdate(b Broker, u *kmsg.UpdateFeaturesRequestFeatureUpdate, ki
 		return refusal{}
 	case level < f.level(b) && kind == featureUpgrade:
 		return invalid("Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe downgrade.")
+	case f.alterable:
+		return refusal{}
 	}
 	return invalid("This node has it at level %d and cannot change that while it runs.", f.level(b))
 }

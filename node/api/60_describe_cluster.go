@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var describeClusterRow = row{wire.KeyDescribeCluster, 0, 2, on(describeCluster)}
+var describeClusterRow = row{key: wire.KeyDescribeCluster, min: 0, max: 2, handle: on(describeCluster)}
 
 // The kinds of endpoints a client can look for (KIP-919).
 const (

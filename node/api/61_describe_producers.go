@@ -7,7 +7,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var describeProducersRow = row{wire.KeyDescribeProducers, 0, 0, on(describeProducers)}
+var describeProducersRow = row{key: wire.KeyDescribeProducers, min: 0, max: 0, handle: on(describeProducers)}
 
 func describeProducers(b Broker, _ *Request, req *kmsg.DescribeProducersRequest) *kmsg.DescribeProducersResponse {
 	resp := kmsg.NewPtrDescribeProducersResponse()

@@ -7,7 +7,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var describeTransactionsRow = row{wire.KeyDescribeTransactions, 0, 0, on(describeTransactions)}
+var describeTransactionsRow = row{key: wire.KeyDescribeTransactions, min: 0, max: 0, handle: on(describeTransactions)}
 
 func describeTransactions(b Broker, _ *Request, req *kmsg.DescribeTransactionsRequest) kmsg.Response {
 	req.TransactionalIDs = distinct(req.TransactionalIDs)

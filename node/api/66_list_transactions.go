@@ -7,7 +7,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var listTransactionsRow = row{wire.KeyListTransactions, 0, 2, on(listTransactions)}
+var listTransactionsRow = row{key: wire.KeyListTransactions, min: 0, max: 2, handle: on(listTransactions)}
 
 func listTransactions(b Broker, _ *Request, req *kmsg.ListTransactionsRequest) kmsg.Response {
 	return txn.Merge(req, b.TransactAll(req))

@@ -8,7 +8,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var consumerGroupHeartbeatRow = row{wire.KeyConsumerGroupHeartbeat, 0, 1, on(consumerGroupHeartbeat)}
+var consumerGroupHeartbeatRow = row{key: wire.KeyConsumerGroupHeartbeat, min: 0, max: 1, handle: on(consumerGroupHeartbeat)}
 
 func consumerGroupHeartbeat(b Broker, r *Request, req *kmsg.ConsumerGroupHeartbeatRequest) *kmsg.ConsumerGroupHeartbeatResponse {
 	if !servesConsumerProtocol(b) {

@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var consumerGroupDescribeRow = row{wire.KeyConsumerGroupDescribe, 0, 1, on(consumerGroupDescribe)}
+var consumerGroupDescribeRow = row{key: wire.KeyConsumerGroupDescribe, min: 0, max: 1, handle: on(consumerGroupDescribe)}
 
 func consumerGroupDescribe(b Broker, r *Request, req *kmsg.ConsumerGroupDescribeRequest) *kmsg.ConsumerGroupDescribeResponse {
 	req.Groups = distinct(req.Groups)

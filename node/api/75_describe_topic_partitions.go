@@ -9,7 +9,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var describeTopicPartitionsRow = row{wire.KeyDescribeTopicPartitions, 0, 0, on(describeTopicPartitions)}
+var describeTopicPartitionsRow = row{key: wire.KeyDescribeTopicPartitions, min: 0, max: 0, handle: on(describeTopicPartitions)}
 
 // describeTopicPartitions lists topics in the order of their names, in pages of at most so many partitions as the client
 // and max.request.partition.size.limit allow (KIP-966). The cursor is where the next page begins.

@@ -50,6 +50,9 @@ type Broker interface {
 	LogLevel() slog.Level
 	SetLogLevel(slog.Level)
 
+	// SetFeatures finalizes features at these levels, durably. The levels were validated.
+	SetFeatures(levels map[string]int16) (code wire.ErrorCode, message string)
+
 	// DeleteRecords deletes the records below an offset of each partition, -1 being the high watermark, durably, and
 	// answers for each of them.
 	DeleteRecords(upTo map[wire.TopicPartition]wire.Offset) map[wire.TopicPartition]DeletedRecords

@@ -85,6 +85,15 @@ func (b *fakeBroker) withTopic(t testing.TB, name string, partitions int32, conf
 	return id
 }
 
+func (b *fakeBroker) SetFeatures(levels map[string]int16) (wire.ErrorCode, string) {
+	for name, level := range levels {
+		if err := b.change(image.FeatureLevelRecord{Name: name, Level: level}); err != nil {
+			return wire.InvalidRequest, err.Error()
+		}
+	}
+	return wire.None, ""
+}
+
 func (b *fakeBroker) Config() *config.Config { return b.cfg }
 func (b *fakeBroker) Image() *image.Image    { return b.image }
 

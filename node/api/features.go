@@ -12,17 +12,24 @@ type feature struct {
 	min, max int16
 	// level is what is finalized; 0 is not told of.
 	level func(b Broker) int16
+	// untold: clients do not hear of it, as what it stands for is not all there.
+	untold bool
+	// alterable: UpdateFeatures sets it.
+	alterable bool
 }
 
-// features are those that are built, each finalized at its highest level, as in a new Kafka 4.1 cluster.
+// features are those that are built, each finalized at its highest level, as in a new Kafka 4.1 cluster; share.version too,
+// which Kafka 4.2 is the first to have at 1.
 var features = []feature{
 	// group.version: clients and tools that see it finalized take the consumer protocol for theirs to use (KIP-848).
-	{"group.version", 0, 1, groupVersion},
+	{name: "group.version", min: 0, max: 1, level: groupVersion},
 	// transaction.version: clients that see it finalized at 2 add no partitions to their transactions and get a new epoch
 	// at the end of each (KIP-890).
-	{"transaction.version", 0, 2, highest(2)},
+	{name: "transaction.version", min: 0, max: 2, level: highest(2)},
+	// share.version: at 1 there are share groups (KIP-932).
+	{name: shareVersionName, min: 0, max: 1, level: shareVersion, untold: true, alterable: true},
 	// metadata.version: tools take the version of the cluster from it; 27 is 4.1-IV1, the last of 4.1, 7 is 3.3-IV3.
-	{"metadata.version", 7, 27, highest(27)},
+	{name: "metadata.version", min: 7, max: 27, level: highest(27)},
 }
 
 func highest(level int16) func(Broker) int16 { return func(Broker) int16 { return level } }
@@ -33,6 +40,17 @@ func groupVersion(b Broker) int16 {
 		return 1
 	}
 	return 0
+}
+
+// shareVersionName is Kafka's name of the feature.
+const shareVersionName = "share.version"
+
+// shareVersion is what the metadata says, and 1 where it says nothing.
+func shareVersion(b Broker) int16 {
+	if level, set := b.Image().FeatureLevel(shareVersionName); set {
+		return level
+	}
+	return 1
 }
 
 // featureNamed is a feature that is built; nil for others.
@@ -51,6 +69,9 @@ func fillFeatures(b Broker, resp *kmsg.ApiVersionsResponse, v wire.APIVersion) {
 	resp.FinalizedFeaturesEpoch = int64(b.Image().Version()) - 1
 	for i := range features {
 		f := &features[i]
+		if f.untold {
+			continue
+		}
 		if v > apiVersionsFeaturesFrom || f.min > 0 {
 			s := kmsg.NewApiVersionsResponseSupportedFeature()
 			s.Name, s.MinVersion, s.MaxVersion = f.name, f.min, f.max

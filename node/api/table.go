@@ -14,6 +14,8 @@ type row struct {
 	min, max wire.APIVersion
 	// handle answers a decoded request; nil where the loops do it (Produce, Fetch) or Answer itself (ApiVersions).
 	handle handler
+	// untold rows are answered and not advertised: clients would take them for more than is built.
+	untold bool
 }
 
 // handler answers one decoded request. The response is of the request's kind; Answer sets its version.
@@ -30,6 +32,7 @@ var rows = [...]row{
 	offsetDeleteRow, describeQuorumRow, updateFeaturesRow, describeClusterRow,
 	describeProducersRow, describeTransactionsRow, listTransactionsRow,
 	consumerGroupHeartbeatRow, consumerGroupDescribeRow, listConfigResourcesRow, describeTopicPartitionsRow,
+	shareGroupHeartbeatRow, shareGroupDescribeRow, describeShareGroupOffsetsRow, alterShareGroupOffsetsRow, deleteShareGroupOffsetsRow,
 }
 
 // served finds a row by its key.

@@ -81,6 +81,10 @@ type Config struct {
 	GroupConsumerSizeMax         int      `property:"group.consumer.max.size"`
 	GroupConsumerMigration       string   `property:"group.consumer.migration.policy"`
 	GroupConsumerRegexRefreshMS  int64    `property:"group.consumer.regex.refresh.interval.ms"`
+	GroupShareEnable             bool     `property:"group.share.enable"`
+	GroupShareSessionMS          int64    `property:"group.share.session.timeout.ms"`
+	GroupShareHeartbeatMS        int64    `property:"group.share.heartbeat.interval.ms"`
+	GroupShareSizeMax            int      `property:"group.share.max.size"`
 	GroupRebalanceProtocols      []string `property:"group.coordinator.rebalance.protocols"`
 	OffsetMetadataBytesMax       int      `property:"offset.metadata.max.bytes"`
 	OffsetsRetentionMinutes      int64    `property:"offsets.retention.minutes"`

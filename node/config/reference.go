@@ -57,7 +57,8 @@ var referenceSections = []referenceSection{
 	{"Producers", "What is remembered of idempotent producers.", producerProperties},
 	{"Transactions", "Transactional ids and their log.", transactionProperties},
 	{"Groups", "Consumer groups and committed offsets.", groupProperties},
-	{"Share groups", "The log of the share coordinator (KIP-932).", shareStateProperties},
+	{"Share groups", "The members of share groups (KIP-932).", shareGroupProperties},
+	{"Share groups' states", "The log of the share coordinator (KIP-932).", shareStateProperties},
 	{"Properties of topics", "Set with `ringmill topic create -c name=value` or any Kafka admin tool. Where a topic has no value of its own, the node's applies.", topicProperties},
 	{"Properties of groups", "Set with `ringmill config set --group NAME name=value` or any Kafka admin tool. Where a group has no value of its own, the node's applies.", groupOverrideProperties},
 }

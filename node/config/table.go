@@ -28,7 +28,8 @@ func buildTable() []Property {
 		securityProperties,
 		remoteStorageProperties, cleanerProperties, fixedCleanerProperties, compressionProperties, fileProperties,
 		quorumProperties, replicationProperties,
-		transactionProperties, fixedTransactionProperties, shareStateProperties, fixedShareStateProperties, shareProperties, newGroupProperties, coordinatorProperties,
+		transactionProperties, fixedTransactionProperties, shareGroupProperties, shareStateProperties, fixedShareStateProperties, shareProperties,
+		newGroupProperties, coordinatorProperties,
 		threadProperties, receiveProperties, quotaProperties, metricProperties, policyProperties,
 		ringmillProperties,
 	)

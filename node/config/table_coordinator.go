@@ -50,24 +50,36 @@ var fixedShareStateProperties = withoutEffect(
 
 var shareProperties = withoutEffect(
 	reasonShareGroups,
-	property("group.share.assignors", List, "simple", nil, ReadOnly),
 	property("group.share.delivery.count.limit", Int, "5", between(2, 10), ReadOnly),
-	internal(property("group.share.enable", Boolean, "false", nil, ReadOnly)),
-	property("group.share.heartbeat.interval.ms", Int, "5000", atLeast(1), ReadOnly),
-	property("group.share.max.heartbeat.interval.ms", Int, "15000", atLeast(1), ReadOnly),
 	property("group.share.max.record.lock.duration.ms", Int, "60000", between(30000, 3600000), ReadOnly),
-	property("group.share.max.session.timeout.ms", Int, "60000", atLeast(1), ReadOnly),
 	property("group.share.max.share.sessions", Int, "2000", atLeast(1), ReadOnly),
-	property("group.share.max.size", Int, "200", between(1, 1000), ReadOnly),
-	property("group.share.min.heartbeat.interval.ms", Int, "5000", atLeast(1), ReadOnly),
 	property("group.share.min.record.lock.duration.ms", Int, "15000", between(1000, 30000), ReadOnly),
-	property("group.share.min.session.timeout.ms", Int, "45000", atLeast(1), ReadOnly),
 	property("group.share.partition.max.record.locks", Int, "2000", between(100, 10000), ReadOnly),
 	internal(property("group.share.persister.class.name", String, "org.apache.kafka.server.share.persister.DefaultStatePersister", nil, ReadOnly)),
 	property("group.share.record.lock.duration.ms", Int, "30000", between(1000, 3600000), ReadOnly),
-	property("group.share.session.timeout.ms", Int, "45000", atLeast(1), ReadOnly),
 	property("share.fetch.purgatory.purge.interval.requests", Int, "1000", nil, ReadOnly),
 )
+
+// shareGroupProperties rule the members of share groups (KIP-932).
+var shareGroupProperties = []Property{
+	idle("share groups have the assignor simple and no other", property("group.share.assignors", List, "simple", nil, ReadOnly)),
+	internal(effective("group.share.enable", Boolean, "false", nil, ReadOnly,
+		"Whether share groups are served even where the feature share.version is at 0.")),
+	effective("group.share.heartbeat.interval.ms", Int, "5000", atLeast(1), ReadOnly,
+		"How often members of share groups are told to send heartbeats."),
+	effective("group.share.min.heartbeat.interval.ms", Int, "5000", atLeast(1), ReadOnly,
+		"The least that share.heartbeat.interval.ms of a group, and the node's, may be."),
+	effective("group.share.max.heartbeat.interval.ms", Int, "15000", atLeast(1), ReadOnly,
+		"The most that share.heartbeat.interval.ms of a group, and the node's, may be."),
+	effective("group.share.session.timeout.ms", Int, "45000", atLeast(1), ReadOnly,
+		"How long a member of a share group may be silent."),
+	effective("group.share.min.session.timeout.ms", Int, "45000", atLeast(1), ReadOnly,
+		"The least that share.session.timeout.ms of a group, and the node's, may be."),
+	effective("group.share.max.session.timeout.ms", Int, "60000", atLeast(1), ReadOnly,
+		"The most that share.session.timeout.ms of a group, and the node's, may be."),
+	effective("group.share.max.size", Int, "200", between(1, 1000), ReadOnly,
+		"The most members of one share group."),
+}
 
 var newGroupProperties = withoutEffect(
 	reasonStreamsGroups,

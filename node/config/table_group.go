@@ -21,7 +21,7 @@ var groupProperties = []Property{
 	effective("group.max.size", Int, maxInt, atLeast(1), ReadOnly,
 		"The most members of one group."),
 	effective("group.coordinator.rebalance.protocols", List, "classic,consumer,streams", eachOf("consumer", "classic", "share", "streams"), ReadOnly,
-		"The group protocols that are served. Without `consumer`, ConsumerGroupHeartbeat (KIP-848) is refused; classic groups are always served, share and streams groups not yet."),
+		"The group protocols that are served. Without `consumer`, ConsumerGroupHeartbeat (KIP-848) is refused; classic groups are always served, share groups by the feature share.version, streams groups not yet."),
 	effective("group.consumer.assignors", List, "uniform,range", nil, ReadOnly,
 		"The assignors of consumer groups (KIP-848). The first is for members that ask for none. Kafka's class names are not known."),
 	effective("group.consumer.session.timeout.ms", Int, "45000", atLeast(1), ReadOnly,

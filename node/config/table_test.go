@@ -150,6 +150,8 @@ var byHand = []string{
 	"log.retention.minutes", "log.retention.hours", "log.roll.hours", "log.roll.jitter.hours", "log.flush.scheduler.interval.ms",
 	"ringmill.flush.policy", "group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms",
 	"group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms",
+	"group.share.min.session.timeout.ms", "group.share.max.session.timeout.ms",
+	"group.share.min.heartbeat.interval.ms", "group.share.max.heartbeat.interval.ms",
 }
 
 // An effective property is read by a field of Config, by a topic property that it is the synonym of, or by hand.
