@@ -257,11 +257,21 @@ func (g *groupService) apply(s *groupShard, fx group.Effects) {
 	}
 }
 
+// stateRetryMin and stateRetryMax are the shortest and longest waits for a share coordinator that is not ready, as after
+// __share_group_state was made: six tries within a second and a half.
+const (
+	stateRetryMin = 50 * time.Millisecond
+	stateRetryMax = 800 * time.Millisecond
+)
+
 // ask has the share coordinators answer a call, which may take a while; the answer comes back to the inbox.
 func (g *groupService) ask(s *groupShard, call group.StateCall) {
 	coordinator := s.coordinator
 	go func() {
 		resp := g.node.shareState(call.Request)
+		for wait := stateRetryMin; group.StateRetriable(resp) && wait <= stateRetryMax && g.node.sleep(wait); wait *= 2 {
+			resp = g.node.shareState(call.Request)
+		}
 		g.inbox.put(func() {
 			if s.coordinator == coordinator {
 				g.apply(s, coordinator.StateAnswered(g.nowMS(), call.ID, resp))
@@ -303,4 +313,14 @@ func (g *groupService) topicDeleted(name string) {
 			g.apply(s, s.coordinator.TopicDeleted(name))
 		}
 	})
+}
+
+// sleep waits; false if the node stopped meanwhile.
+func (n *Node) sleep(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-n.quit:
+		return false
+	}
 }

@@ -1,12 +1,14 @@
 // Package group is the group coordinator as a pure state machine: one Coordinator for each __consumer_offsets partition, to
 // the semantics of Apache Kafka 4.1.1's group-coordinator module, for groups of the classic and of the consumer protocol
-// (KIP-848).
+// (KIP-848), and for share groups (KIP-932).
 //
-// It is membership (JoinGroup, SyncGroup, Heartbeat, LeaveGroup; ConsumerGroupHeartbeat), committed offsets (OffsetCommit,
-// TxnOffsetCommit, OffsetFetch, OffsetDelete) and their administration (DescribeGroups, ConsumerGroupDescribe, ListGroups,
-// DeleteGroups), the expiry of both, and the records that a restart is survived with. It is not the log that these records
-// stand in, nor a judge of permissions, nor share groups, whose records it passes over. A classic group's partitions are
-// assigned by its leader, a consumer group's here (package assignor).
+// It is membership (JoinGroup, SyncGroup, Heartbeat, LeaveGroup; ConsumerGroupHeartbeat,
+// ShareGroupHeartbeat), committed offsets (OffsetCommit,
+// TxnOffsetCommit, OffsetFetch, OffsetDelete) and their administration (DescribeGroups, ConsumerGroupDescribe,
+// ShareGroupDescribe, ListGroups, DeleteGroups, {Describe,Alter,Delete}ShareGroupOffsets), the expiry of both, and the records that a restart is survived with. It is not the log that these records
+// stand in, nor a judge of permissions, nor what a share group has delivered to whom, which the share coordinators and
+// the partitions' leaders keep. A classic group's partitions are
+// assigned by its leader, a consumer group's and a share group's here (package assignor).
 //
 // # Calls
 //
@@ -15,6 +17,8 @@
 //
 //	Load … Load, Loaded ──> Handle ──┬─> Reply                          (nothing to be written)
 //	                        Tick     └─> Append ──> Appended ──> Reply  (told when durable, or that it failed)
+//
+// A share group's change may ask the share coordinators for something: a StateCall, whose answer comes by StateAnswered.
 //
 // The owner calls Tick when Effects.NextTickMS has come. That may be at once: an initial rebalance delay of 0 is a timer
 // too. It writes the Appends in the order of their ids. Split and Merge serve requests that name groups of several shards.
@@ -75,6 +79,21 @@
 // A change of a consumer group touches records by name; their values are made when they are written. If an append fails, its
 // names are written anew, a second later or with the next change, and who is told of a later change is told after that.
 //
+// # Share groups
+//
+// A share group has the three epochs too, but nobody has to give anything up: a member goes to its target at its next
+// heartbeat. What differs is that a partition is assigned once the share coordinators have a state for it:
+//
+//	      a heartbeat of somebody                    the call's answer
+//	new ──who subscribes to it──> initializing ──────────────────────> initialized ──next heartbeat──> new epoch, assigned
+//	 ^                              │      ^                               │
+//	 │                              │      └── its offset is altered ──────┤ (it stays initialized)
+//	 │        refused: the next heartbeat asks again                       │ the group or its offsets are deleted
+//	 └──────────────────────────────┴───────────── deleting <──────────────┘
+//
+// A topic that is gone is taken out at once; its states the share coordinators delete by themselves. A group stays when it
+// is empty, until it is deleted.
+//
 // # Records
 //
 // OffsetCommitKey 1 with OffsetCommitValue 4 (1 if the commit has a retention time), GroupMetadataKey 2 with
@@ -84,7 +103,9 @@
 // once they are. A restart knows of a classic member's protocols only the chosen one, as in Kafka.
 //
 // Of a consumer group: the group 3, a tombstone 4 where Kafka before 4.1 kept topics, a member 5, the targets' epoch 6, a
-// target 7, where a member stands 8, a regular expression with its topics 16; all in version 0, as Kafka 4.1.1 writes them.
+// target 7, where a member stands 8, a regular expression with its topics 16; of a share group: a member 10, the group 11,
+// the targets' epoch 12, a target 13, where a member stands 14, what is initialized 15; all in version 0, as Kafka 4.1.1
+// writes them.
 //
 // # Offsets of transactions
 //
@@ -121,6 +142,13 @@
 //	M6  a member that is unrevoked has something to revoke, or left for a while
 //	M7  a member of a consumer group has a session that runs
 //	M8  a member that is stable in the targets' epoch has its target
+//	S1  a share group has nothing of the other protocols, offsets neither
+//	S2  no member and no target is ahead of the group's epoch
+//	S3  the state is what the members make it
+//	S4  subscriptions are counted exactly
+//	S5  a member that is in the targets' epoch has its target
+//	S6  a member of a share group has a session that runs
+//	S7  a topic that is initialized is not being deleted, and has a name
 //	C1  memory and waiting requests are counted exactly; what a coordinator takes is counted in its Memory at the end of each call
 //	C2  the timer heap is in order, and no timer is due before its place in it
 //
@@ -146,6 +174,12 @@
 //   - Whether all members read the same is seen by what they read, not by how they subscribe.
 //   - A static member that joins with the member id of another is FENCED_INSTANCE_ID; in Kafka the other's partitions are
 //     lost sight of.
+//   - A share group begins a new epoch for initialized partitions that nobody has only if somebody subscribes to them; in
+//     Kafka 4.1.1 one with partitions initialized that nobody reads any longer begins one at every heartbeat.
+//   - An initialization of which some partitions failed counts for the others; after a restart it is asked for at once and
+//     not ten seconds later.
+//   - AlterShareGroupOffsets has effect, and tells of partitions that could not be altered: Kafka 4.1.1 loses the topics
+//     that exist from every request, and answers without them.
 //   - The bounds above; at most 1,000 protocols a member (INVALID_REQUEST); a group that is named twice in one
 //     DescribeGroups is described once, and all its offsets are told once in one OffsetFetch.
 package group

@@ -109,7 +109,7 @@ func (c *Coordinator) roomForShare(req *kmsg.ShareGroupHeartbeatRequest) refusal
 	for _, name := range req.SubscribedTopicNames {
 		bytes += int64(16 + len(name))
 	}
-	if c.memoryBytes+bytes > c.cfg.MemoryBytes {
+	if !c.fits(bytes) {
 		return refuse(wire.GroupMaxSizeReached, "The coordinator's memory is used up.")
 	}
 	return accepted

@@ -89,6 +89,34 @@ func RefuseState(req kmsg.Request, code wire.ErrorCode) kmsg.Response {
 	return resp
 }
 
+// StateRetriable reports whether a share coordinator turned a partition down that it may take a moment later.
+func StateRetriable(resp kmsg.Response) bool {
+	var codes []int16
+	switch r := resp.(type) {
+	case *kmsg.InitializeShareGroupStateResponse:
+		for _, t := range r.Topics {
+			for _, p := range t.Partitions {
+				codes = append(codes, p.ErrorCode)
+			}
+		}
+	case *kmsg.DeleteShareGroupStateResponse:
+		for _, t := range r.Topics {
+			for _, p := range t.Partitions {
+				codes = append(codes, p.ErrorCode)
+			}
+		}
+	case *kmsg.ReadShareGroupStateSummaryResponse:
+		for _, t := range r.Topics {
+			for _, p := range t.Partitions {
+				codes = append(codes, p.ErrorCode)
+			}
+		}
+	}
+	return slices.ContainsFunc(codes, func(code int16) bool {
+		return code == int16(wire.CoordinatorNotAvailable) || code == int16(wire.CoordinatorLoadInProgress)
+	})
+}
+
 // shareTopics says how far the state of a group's partitions is: the record with key 15.
 type shareTopics struct {
 	initializing assignor.Assignment
