@@ -13,7 +13,8 @@ var statusPage = template.Must(template.New("status").Parse(`<!doctype html>
 table{border-collapse:collapse}td,th{padding:.2rem .8rem;text-align:left;border-bottom:1px solid #8884}</style></head>
 <body><h1>ringmill node {{.Node}}</h1>
 <p>Cluster {{.Cluster}}, up {{.Up}}, {{if .Ready}}ready{{else}}not ready{{end}}. <a href="/metrics">metrics</a> · <a href="/readyz?verbose">readiness</a></p>
-<table><tr><th>Engine</th><td>{{.Engine}}</td></tr>
+<table><tr><th>Version</th><td>{{.Version}}</td></tr>
+<tr><th>Engine</th><td>{{.Engine}}</td></tr>
 <tr><th>Flush policy</th><td>{{.Policy}}</td></tr>
 <tr><th>Topics, partitions</th><td>{{.Topics}}, {{.Partitions}}</td></tr>
 <tr><th>Connections</th><td>{{.Connections}}</td></tr>
@@ -25,6 +26,7 @@ table{border-collapse:collapse}td,th{padding:.2rem .8rem;text-align:left;border-
 
 type statusView struct {
 	Node                           int32
+	Version                        string
 	Cluster, Engine, Policy        string
 	Up                             time.Duration
 	Ready                          bool
@@ -39,7 +41,7 @@ type statusDir struct{ Path, State string }
 func (a *admin) status(w http.ResponseWriter, _ *http.Request) {
 	n := a.node
 	v := statusView{
-		Node: int32(n.config().NodeID), Up: time.Since(n.started).Round(time.Second), Ready: n.ready.Load(),
+		Version: Version(), Node: int32(n.config().NodeID), Up: time.Since(n.started).Round(time.Second), Ready: n.ready.Load(),
 		Policy: string(n.config().FlushPolicy()), Connections: n.metrics.connections.Load(), Files: n.openFiles.Load(), Turns: a.turns(),
 	}
 	if v.Ready {

@@ -74,8 +74,8 @@ func cause(err error) error {
 	}
 }
 
-// admin runs one command's requests with an admin client, within the timeout.
-func (a *app) admin(ctx context.Context, do func(context.Context, *kadm.Client) error) error {
+// requests runs one command's requests with a client, within the timeout.
+func (a *app) requests(ctx context.Context, do func(context.Context, *kgo.Client) error) error {
 	client, err := a.client.connect(ctx)
 	if err != nil {
 		return err
@@ -83,9 +83,16 @@ func (a *app) admin(ctx context.Context, do func(context.Context, *kadm.Client) 
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, a.client.timeout)
 	defer cancel()
-	admin := kadm.NewClient(client)
-	admin.SetTimeoutMillis(int32(min(a.client.timeout.Milliseconds(), 1<<30)))
-	return do(ctx, admin)
+	return do(ctx, client)
+}
+
+// admin is requests with an admin client.
+func (a *app) admin(ctx context.Context, do func(context.Context, *kadm.Client) error) error {
+	return a.requests(ctx, func(ctx context.Context, client *kgo.Client) error {
+		admin := kadm.NewClient(client)
+		admin.SetTimeoutMillis(int32(min(a.client.timeout.Milliseconds(), 1<<30)))
+		return do(ctx, admin)
+	})
 }
 
 // refused is what a node answered about a topic, group or partition: "topic x: UNKNOWN_TOPIC_OR_PARTITION: why".

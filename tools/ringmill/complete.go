@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -62,6 +63,40 @@ func (a *app) completeGroups(_ *cobra.Command, used []string, _ string) ([]strin
 		groups, err := admin.ListGroups(ctx)
 		return groups.Groups(), err
 	})
+}
+
+// completeBrokers asks for the nodes' ids.
+func (a *app) completeBrokers(_ *cobra.Command, used []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.offer(used, func(ctx context.Context, admin *kadm.Client) (ids []string, err error) {
+		brokers, err := admin.ListBrokers(ctx)
+		for _, b := range brokers {
+			ids = append(ids, strconv.Itoa(int(b.NodeID)))
+		}
+		return ids, err
+	})
+}
+
+// completeTxns asks for the transactional ids.
+func (a *app) completeTxns(_ *cobra.Command, used []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.offer(used, func(ctx context.Context, admin *kadm.Client) ([]string, error) {
+		txns, err := admin.ListTransactions(ctx, nil, nil)
+		return txns.TransactionalIDs(), err
+	})
+}
+
+// completeAsked has a flag completed by what the node answers.
+func completeAsked(cmd *cobra.Command, flag string, ask cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, ask); err != nil {
+		panic("BUG: " + err.Error())
+	}
+}
+
+// completeOneGroup is completeGroups for a command that takes a single group.
+func (a *app) completeOneGroup(cmd *cobra.Command, used []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(used) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.completeGroups(cmd, used, prefix)
 }
 
 // offer lists names from a node. Without one there is nothing to offer, and nothing to say either.

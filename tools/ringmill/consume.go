@@ -121,7 +121,8 @@ func (a *app) openConsumer(ctx context.Context, topic string, f consumeFlags, en
 	if err != nil {
 		return nil, err
 	}
-	opts := []kgo.Opt{kgo.KeepControlRecords()} // else the end of a log that ends in one would never be seen
+	// Without control records the end of a log that ends in one would never be seen.
+	opts := []kgo.Opt{kgo.KeepControlRecords(), kgo.WithHooks(&outage{w: a.stderr})}
 	if f.group == "" {
 		opts = append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: starts}))
 	} else {

@@ -48,16 +48,10 @@ func (a *app) dump(cmd *cobra.Command, files []string, opt segment.DumpOptions) 
 	for _, name := range files {
 		n, err := segment.Dump(w, osfs.FS{}, name, opt)
 		problems += n
-		if errors.Is(err, segment.ErrDumpKind) {
-			fault := wrongUse(cmd, "%s: %w", name, segment.ErrDumpKind)
-			if info, statErr := os.Stat(name); statErr != nil {
-				fault = fmt.Errorf("%s: %w", name, cause(statErr))
-			} else if info.IsDir() {
-				fault = wrongUse(cmd, "%s: a directory: name the files in it", name)
-			}
-			return errors.Join(w.Flush(), fault)
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, segment.ErrDumpKind):
+			failures = append(failures, noDumpKind(cmd, name))
+		case err != nil:
 			failures = append(failures, fmt.Errorf("%s: %w", name, cause(err)))
 		}
 	}
@@ -65,4 +59,16 @@ func (a *app) dump(cmd *cobra.Command, files []string, opt segment.DumpOptions) 
 		failures = append(failures, fmt.Errorf("problems found: %d", problems))
 	}
 	return errors.Join(w.Flush(), errors.Join(failures...))
+}
+
+// noDumpKind says why a file whose name tells no kind cannot be dumped.
+func noDumpKind(cmd *cobra.Command, name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, cause(err))
+	case info.IsDir():
+		return wrongUse(cmd, "%s: a directory: name the files in it", name)
+	}
+	return wrongUse(cmd, "%s: %w", name, segment.ErrDumpKind)
 }

@@ -13,12 +13,12 @@ import (
 func (a *app) groupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "group",
-		Short:   "List and describe consumer groups",
+		Short:   "List, describe, reset and delete consumer groups",
 		GroupID: groupCluster,
 	}
 	onlyWithSubcommand(cmd)
 	a.client.register(cmd)
-	cmd.AddCommand(a.groupList(), a.groupDescribe())
+	cmd.AddCommand(a.groupList(), a.groupDescribe(), a.groupReset(), a.groupDeleteOffsets(), a.groupDelete())
 	return cmd
 }
 

@@ -62,16 +62,25 @@ func describeGroups(ctx context.Context, admin *kadm.Client, names []string) ([]
 }
 
 func describeGroup(ctx context.Context, admin *kadm.Client, name string) (describedGroup, error) {
-	g, err := describeClassic(ctx, admin, name)
-	if errors.Is(err, kerr.GroupIDNotFound) {
-		if consumer, consumerErr := describeConsumer(ctx, admin, name); consumerErr == nil {
-			g, err = consumer, nil
-		}
-	}
+	g, err := describeMembership(ctx, admin, name)
 	if err != nil {
 		return g, err
 	}
 	return g, g.addOffsets(ctx, admin)
+}
+
+// errNoGroup is the answer for a group that there is not.
+var errNoGroup = kerr.GroupIDNotFound
+
+// describeMembership describes a group of either protocol, without its offsets.
+func describeMembership(ctx context.Context, admin *kadm.Client, name string) (describedGroup, error) {
+	g, err := describeClassic(ctx, admin, name)
+	if errors.Is(err, errNoGroup) {
+		if consumer, consumerErr := describeConsumer(ctx, admin, name); consumerErr == nil {
+			return consumer, nil
+		}
+	}
+	return g, err
 }
 
 // describeClassic describes a group of the classic protocol. Before DescribeGroups v6 (KIP-1043) an unknown group is

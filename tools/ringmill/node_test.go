@@ -151,6 +151,43 @@ func status(t *testing.T, args ...string) (int, string) {
 	return cmd.ProcessState.ExitCode(), stderr.String()
 }
 
+// A reader of a node that goes away says so, and does not only wait.
+func TestConsumeTellsThatTheNodeIsGone(t *testing.T) {
+	n := startNode(t)
+	if code, said := status(t, "topic", "create", "gone", "-b", n.address); code != statusOK {
+		t.Fatal(said)
+	}
+	reader := ringmill(t, "consume", "gone", "--offset", "start", "-b", n.address)
+	out, err := reader.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := reader.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = reader.Process.Kill()
+		_ = reader.Wait()
+	})
+	writer := ringmill(t, "produce", "gone", "-b", n.address)
+	writer.Stdin = strings.NewReader("one\n")
+	if said, err := writer.CombinedOutput(); err != nil {
+		t.Fatalf("%s", said)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "one\n" {
+		t.Fatal(line, err)
+	}
+	n.kill()
+	line, _ := bufio.NewReader(told).ReadString('\n')
+	if !strings.HasPrefix(line, "ringmill: no node answers at "+n.address+": ") || !strings.HasSuffix(line, "; trying on\n") {
+		t.Errorf("told %q", line)
+	}
+}
+
 func TestServeEndsWithStatusZeroOnSIGTERM(t *testing.T) {
 	n := startNode(t)
 	if err := n.cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -100,6 +101,21 @@ func (f *produceFlags) options(cmd *cobra.Command) ([]kgo.Opt, error) {
 	return append(opts, kgo.ProducerBatchCompression(codec)), nil
 }
 
+// checkPartition refuses a partition that an existing topic has not; what one that is still to be made will have, nobody knows.
+func (f *produceFlags) checkPartition(ctx context.Context, client *kgo.Client, topic string) error {
+	if f.partition < 0 {
+		return nil
+	}
+	topics, err := kadm.NewClient(client).ListTopicsWithInternal(ctx, topic)
+	if err != nil {
+		return cause(err)
+	}
+	if d, there := topics[topic]; there && d.Err == nil {
+		_, err = validPartitions(topic, d.Partitions.Numbers(), []int32{f.partition})
+	}
+	return err
+}
+
 func (f *produceFlags) recordHeaders(cmd *cobra.Command) ([]kgo.RecordHeader, error) {
 	var headers []kgo.RecordHeader
 	for _, h := range f.headers {
@@ -134,6 +150,9 @@ func (a *app) produce(ctx context.Context, topic string, f produceFlags, headers
 		return err
 	}
 	defer client.Close()
+	if err := f.checkPartition(ctx, client, topic); err != nil {
+		return err
+	}
 	tally := newTally(topic, f.acks == "0")
 	delivery := context.WithoutCancel(ctx) // what was read before an interrupt is delivered all the same
 	readErr := a.readLines(ctx, func(line []byte) error {

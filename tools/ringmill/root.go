@@ -95,13 +95,15 @@ The client commands work with any node that speaks Kafka's protocol.`,
   ringmill group describe readers -o json            who reads what, and how far behind`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       readVersion().line(),
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	onlyWithSubcommand(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{err, cmd.CommandPath()} })
 	root.AddGroup(&cobra.Group{ID: groupNode, Title: "Node:"},
-		&cobra.Group{ID: groupCluster, Title: "Topics and groups:"},
+		&cobra.Group{ID: groupCluster, Title: "Topics, groups and the cluster:"},
 		&cobra.Group{ID: groupRecords, Title: "Records:"})
-	root.AddCommand(a.serveCommand(), a.topicCommand(), a.groupCommand(), a.produceCommand(), a.consumeCommand(), a.dumpCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.topicCommand(), a.groupCommand(), a.configCommand(), a.txnCommand(), a.featuresCommand(), a.produceCommand(), a.consumeCommand(), a.dumpCommand(), a.versionCommand())
 	a.output.register(root)
 	root.InitDefaultCompletionCmd()
 	return root

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ringmill/ringmill/node"
 )
 
 // versionInfo is what the binary knows of itself, as JSON.
@@ -22,13 +24,10 @@ type versionInfo struct {
 const kafkaVersion = "4.1.1"
 
 func readVersion() versionInfo {
-	v := versionInfo{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Kafka: kafkaVersion}
+	v := versionInfo{Version: node.Version(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Kafka: kafkaVersion}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
-	}
-	if info.Main.Version != "" {
-		v.Version = info.Main.Version
 	}
 	for _, s := range info.Settings {
 		switch s.Key {
@@ -39,6 +38,11 @@ func readVersion() versionInfo {
 		}
 	}
 	return v
+}
+
+// line is the version for people.
+func (v versionInfo) line() string {
+	return fmt.Sprintf("ringmill %s (%s, %s), as Apache Kafka %s", v.Version, v.Go, v.Platform, v.Kafka)
 }
 
 func (a *app) versionCommand() *cobra.Command {
@@ -52,7 +56,7 @@ func (a *app) versionCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
 			return a.print(v, func(w io.Writer) {
-				fmt.Fprintf(w, "ringmill %s (%s, %s), as Apache Kafka %s\n", v.Version, v.Go, v.Platform, v.Kafka)
+				fmt.Fprintln(w, v.line())
 			})
 		},
 	}
