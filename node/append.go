@@ -46,7 +46,7 @@ func (l *Loop) writePlans(p *partition) {
 		if f == nil {
 			return
 		}
-		if !p.dir.inlineAppends || size > appendInlineMax {
+		if !p.dir().inlineAppends || size > appendInlineMax {
 			l.writeOnRing(p, f, run)
 			return
 		}
@@ -186,9 +186,9 @@ func (l *Loop) writeFailed(p *partition, err error) {
 	plans := p.plans
 	p.plans = nil
 	if passes(err) {
-		l.node.log.throttled("disk full: produce refused", "partition", p.name(), "directory", p.dir.path)
+		l.node.log.throttled("disk full: produce refused", "partition", p.name(), "directory", p.dir().path)
 	} else {
-		l.storageFault(p.dir, "write "+p.name(), err)
+		l.storageFault(p.dir(), "write "+p.name(), err)
 	}
 	if p.stopped != wire.None {
 		l.stopReplica(p)

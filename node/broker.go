@@ -215,7 +215,7 @@ func (n *Node) Partition(topic string, index wire.PartitionIndex) (api.Partition
 		return nil, wire.UnknownTopicOrPartition
 	}
 	p := t.part(index)
-	if p.dir.offline.Load() {
+	if p.dir().offline.Load() {
 		return nil, wire.KafkaStorageError
 	}
 	return partitionView{p}, wire.None
@@ -265,7 +265,7 @@ func (v partitionView) lookup(plan func(*segment.Log, wire.Offset) segment.TimeP
 	var p segment.TimePlan
 	release := v.p.holdNames(func() { p = plan(v.p.log(), v.p.replica.HighWatermark()) })
 	defer release()
-	fs := v.p.dir.fs
+	fs := v.p.dir().fs
 	return p.Run(func(name string) (segment.File, error) { return fs.OpenFile(name, segment.ReadOnly, 0) })
 }
 

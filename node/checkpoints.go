@@ -12,12 +12,12 @@ import (
 type offsetCheckpoints map[string]map[wire.TopicPartition]wire.Offset
 
 // offsetsOf collects the recovery points, high watermarks, log start offsets and ends of cleanings of a directory's
-// partitions. A log start offset is written only where the first segment's name does not say it, as Kafka does.
+// partitions, and of those that are about to be moved there. A log start offset is written only where the first segment's name does not say it, as Kafka does.
 func (n *Node) offsetsOf(d *logDir) offsetCheckpoints {
 	recovery := make(map[wire.TopicPartition]wire.Offset)
 	watermarks, starts, cleaned := maps.Clone(recovery), maps.Clone(recovery), maps.Clone(recovery)
 	n.eachPartition(func(_ *Loop, p *partition) {
-		if p.dir != d {
+		if p.dir() != d && p.movingTo != d {
 			return
 		}
 		tp := wire.TopicPartition{Topic: p.topic, Partition: p.index}

@@ -29,7 +29,7 @@ type cleaner struct {
 	node *Node
 	// uncleanable are logs that failed for what they hold: they are not tried again before a restart.
 	uncleanable map[*partition]bool
-	paced       time.Time // until when the bytes that were taken would last at the highest rate
+	pacer       pacer
 }
 
 // errCleanerStops ends a cleaning when the node stops, or when its partition is gone.
@@ -104,8 +104,8 @@ func (c *cleaner) clean(p *partition) bool {
 		"bytesRead", result.BytesRead, "bytesWritten", result.BytesWritten, "records", result.RecordsRead, "kept", result.RecordsKept,
 		"duration", time.Since(began).Round(time.Millisecond))
 	n.metrics.compactions.Inc()
-	if err := n.writeDirCheckpoints(p.dir, segment.CleanerCheckpoint); err != nil {
-		n.log.throttled("checkpoint files cannot be written", "directory", p.dir.path, "error", err)
+	if err := n.writeDirCheckpoints(p.dir(), segment.CleanerCheckpoint); err != nil {
+		n.log.throttled("checkpoint files cannot be written", "directory", p.dir().path, "error", err)
 	}
 	return true
 }
@@ -119,7 +119,7 @@ func (c *cleaner) failed(p *partition, err error) {
 	case passes(err):
 		c.node.log.throttled("log cannot be compacted now", "partition", p.name(), "error", err)
 	case errors.As(err, &disk):
-		p.loop.on(func(l *Loop) { l.storageFault(p.dir, "compact "+p.name(), err) })
+		p.loop.on(func(l *Loop) { l.storageFault(p.dir(), "compact "+p.name(), err) })
 	default:
 		slog.Error("log is not compacted any more until a restart", "partition", p.name(), "error", err)
 		c.uncleanable[p] = true
@@ -128,7 +128,7 @@ func (c *cleaner) failed(p *partition, err error) {
 
 // run carries a plan out and swaps each group in.
 func (c *cleaner) run(p *partition, plan segment.CleanPlan, opt segment.CleanOptions) (segment.CleanResult, error) {
-	job, err := plan.Start(p.dir.fs, opt)
+	job, err := plan.Start(p.dir().fs, opt)
 	if err != nil {
 		return segment.CleanResult{}, err
 	}
@@ -141,7 +141,7 @@ func (c *cleaner) run(p *partition, plan segment.CleanPlan, opt segment.CleanOpt
 			break
 		}
 		if err := c.swap(p, g); err != nil {
-			return job.Result(), errors.Join(err, g.Discard(p.dir.fs))
+			return job.Result(), errors.Join(err, g.Discard(p.dir().fs))
 		}
 	}
 	p.loop.on(func(*Loop) { p.log().CleanDone(job.Through()) })
@@ -150,15 +150,10 @@ func (c *cleaner) run(p *partition, plan segment.CleanPlan, opt segment.CleanOpt
 
 // step is called with the bytes that the cleaning has moved: it keeps the rate, and ends it when it is of no use any more.
 func (c *cleaner) step(p *partition, bytes int) error {
-	if c.node.hasStopped() || p.dir.offline.Load() || p.gone.Load() {
+	if c.node.hasStopped() || p.dir().offline.Load() || p.gone.Load() {
 		return errCleanerStops
 	}
-	now := time.Now()
-	if c.paced.Before(now) {
-		c.paced = now
-	}
-	c.paced = c.paced.Add(time.Duration(min(float64(bytes)/c.node.config().CleanerBytesPerSecondMax, 60) * float64(time.Second)))
-	if ahead := c.paced.Sub(now); ahead > cleanerPauseMin {
+	if ahead := c.pacer.take(bytes, c.node.config().CleanerBytesPerSecondMax); ahead > cleanerPauseMin {
 		c.pause(ahead)
 	}
 	return nil
@@ -181,7 +176,7 @@ func (c *cleaner) swap(p *partition, g segment.CleanedGroup) error {
 	if !begun {
 		return errCleanerStops
 	}
-	err := plan.Run(p.dir.fs)
+	err := plan.Run(p.dir().fs)
 	p.loop.on(func(l *Loop) { l.swapped(p, plan, err) })
 	return err
 }
@@ -191,7 +186,7 @@ func (l *Loop) beginSwap(p *partition, g segment.CleanedGroup) (plan segment.Swa
 	switch {
 	case p.stopped != wire.None:
 		return plan, false, true
-	case p.flushing || p.named > 0 || len(p.opening) > 0:
+	case p.flushing || p.held || p.named > 0 || len(p.opening) > 0:
 		return plan, false, false
 	}
 	plan, ok := p.log().PlanSwap(g)
@@ -208,7 +203,7 @@ func (l *Loop) swapped(p *partition, plan segment.SwapPlan, err error) {
 	case p.stopped != wire.None:
 	case err != nil:
 		p.log().SwapAbandoned(plan)
-		l.storageFault(p.dir, "compact "+p.name(), err)
+		l.storageFault(p.dir(), "compact "+p.name(), err)
 	default:
 		p.log().Cleaned(plan)
 		for _, s := range plan.Sources() {

@@ -38,14 +38,17 @@ func (n *Node) raiseStarts(wanted map[wire.TopicPartition]startRaise, out map[wi
 	for tp, w := range wanted {
 		p := w.part
 		d := api.DeletedRecords{Code: wire.KafkaStorageError, LowWatermark: wire.NoOffset} // unless the loop runs this
-		p.loop.on(func(*Loop) { d = p.raiseStart(w.to) })
+		var dirs []*logDir
+		p.loop.on(func(*Loop) { d, dirs = p.raiseStart(w.to), p.checkpointDirs() })
 		if out[tp] = d; d.Code != wire.None {
 			continue
 		}
-		if raised[p.dir] == nil {
-			raised[p.dir] = make(map[wire.TopicPartition]*partition)
+		for _, dir := range dirs {
+			if raised[dir] == nil {
+				raised[dir] = make(map[wire.TopicPartition]*partition)
+			}
+			raised[dir][tp] = p
 		}
-		raised[p.dir][tp] = p
 	}
 	for d, parts := range raised {
 		err := n.writeDirCheckpoints(d, segment.LogStartCheckpoint)
@@ -60,6 +63,15 @@ func (n *Node) raiseStarts(wanted map[wire.TopicPartition]startRaise, out map[wi
 			p.loop.on(func(l *Loop) { l.retain(p) })
 		}
 	}
+}
+
+// checkpointDirs are the log directories whose checkpoint files have the partition: the one that it lies in, and the one that it is
+// about to be moved to.
+func (p *partition) checkpointDirs() []*logDir {
+	if p.movingTo != nil {
+		return []*logDir{p.dir(), p.movingTo}
+	}
+	return []*logDir{p.dir()}
 }
 
 // deletable finds a partition of a topic whose records a client may delete.

@@ -21,6 +21,9 @@
 // Compaction is one goroutine's too (cleaner); whoever opens a log's files by name keeps them from being swapped meanwhile
 // (partition.named, holdNames).
 //
+// A move of a log to another log directory is a goroutine's (logMove): it copies the files while the log is served, and holds the
+// partition (partition.held) for the moment in which the two directories change names.
+//
 // A batch of a transaction that is not open in its partition waits there for the coordinator's word (verification); the
 // others of its producer wait behind it, those of other producers do not. A marker is an append like any other; what a
 // coordinator let in before it sent the marker is told by their order (txnOrder), however they overtake each other.

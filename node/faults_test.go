@@ -289,7 +289,7 @@ func TestOneDirectoryFails(t *testing.T) {
 			"log.dirs=" + dir + "/one," + dir + "/two", "message.max.bytes=2000000", "ringmill.journal.bytes=1048576",
 		}})
 		tn.createTopic("a", 4)
-		bad := tn.partition("a", 0).dir
+		bad := tn.partition("a", 0).dir()
 		c := tn.dial()
 		for part := range int32(4) {
 			c.mustProduce("a", part, batch("before"))
@@ -301,7 +301,7 @@ func TestOneDirectoryFails(t *testing.T) {
 		}
 		for part := range int32(4) {
 			want := wire.None
-			if tn.partition("a", wire.PartitionIndex(part)).dir == bad {
+			if tn.partition("a", wire.PartitionIndex(part)).dir() == bad {
 				want = wire.KafkaStorageError
 			}
 			await(t, "refused or not", func() bool {

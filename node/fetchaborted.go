@@ -19,7 +19,7 @@ func (l *Loop) findAborted(s *fetchShare, p *fetchPart, plan segment.FetchPlan) 
 		p.tellAborted(list)
 		return true
 	}
-	fs, part := p.part.dir.fs, p.part
+	fs, part := p.part.dir().fs, p.part
 	if len(part.swapping) > 0 { // planned again when that is done
 		p.file.release()
 		p.file, p.length = nil, 0

@@ -186,7 +186,7 @@ func (l *Loop) loadIndex(s *fetchShare, part *partition, plan segment.FetchPlan)
 		part.parked = append(part.parked, s)
 		return
 	}
-	fs := part.dir.fs
+	fs := part.dir().fs
 	part.named++
 	l.background(func() Message {
 		index, err := plan.LoadIndex(fs)

@@ -24,7 +24,7 @@ func (l *Loop) startFlush(p *partition) {
 		return
 	}
 	p.flushing = true
-	plan, fsys := p.planFlush(), p.dir.fs
+	plan, fsys := p.planFlush(), p.dir().fs
 	l.backgroundOf(p, func() Message {
 		err := plan.Run(fsys)
 		return messageFunc(func(l *Loop) { l.flushed(p, plan, err) })
@@ -39,7 +39,7 @@ func (l *Loop) flushed(p *partition, plan segment.FlushPlan, err error) {
 	case passes(err):
 		l.node.log.throttled("indexes are not written", "partition", p.name(), "error", err)
 	case err != nil:
-		l.storageFault(p.dir, "flush "+p.name(), err)
+		l.storageFault(p.dir(), "flush "+p.name(), err)
 	default:
 		p.log().Flushed(plan)
 		p.replica.Synced(plan.UpTo(), &l.eff)
@@ -107,7 +107,7 @@ func (n *Node) retain() { n.eachPartition((*Loop).retain) }
 
 func (l *Loop) retain(p *partition) {
 	doomed := p.log().PlanRetention(l.wall, p.replica.HighWatermark())
-	if len(doomed) == 0 || p.rolling || len(p.plans)+len(p.writing) > 0 || p.stopped != wire.None {
+	if len(doomed) == 0 || p.rolling || p.held || len(p.plans)+len(p.writing) > 0 || p.stopped != wire.None {
 		return
 	}
 	if doomed[len(doomed)-1] == p.log().ActiveSegment() {
@@ -130,7 +130,7 @@ func (l *Loop) dropSegments(p *partition, doomed []*segment.Segment) {
 		}
 	}
 	slog.Info("segments deleted by retention", "partition", p.name(), "segments", len(doomed), "logStartOffset", int64(p.log().LogStartOffset()))
-	fsys := p.dir.fs
+	fsys := p.dir().fs
 	l.backgroundOf(p, func() Message {
 		if err := segment.DeleteSegments(fsys, doomed); err != nil {
 			l.node.log.throttled("segments cannot be removed", "partition", p.name(), "error", err)

@@ -69,7 +69,7 @@ func (n *Node) readRecords(p *partition, f func(wire.RecordBatch, wire.Record)) 
 	dec := wire.AcquireDecompressor()
 	defer dec.Release()
 	for _, s := range spans {
-		if err := readSegmentRecords(p.dir.fs, s.name, s.size, dec, f); err != nil {
+		if err := readSegmentRecords(p.dir().fs, s.name, s.size, dec, f); err != nil {
 			return fmt.Errorf("read %s: %w", s.name, err)
 		}
 	}

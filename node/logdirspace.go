@@ -20,7 +20,18 @@ func (n *Node) LogDirs() []api.LogDir {
 }
 
 // LogDir is the path of the log directory that a partition lies in.
-func (v partitionView) LogDir() string { return v.p.dir.path }
+func (v partitionView) LogDir() string { return v.p.dir().path }
 
 // Size is the bytes of a log's segments as its loop last published them.
 func (v partitionView) Size() int64 { return v.p.published.size.Load() }
+
+// Future is the copy of a log that is being moved.
+func (v partitionView) Future() (api.FutureReplica, bool) {
+	m := v.p.loop.node.moves.under(v.p)
+	if m == nil || m.to.offline.Load() || m.to == v.p.dir() {
+		return api.FutureReplica{}, false
+	}
+	return api.FutureReplica{
+		LogDir: m.to.path, Size: m.size.Load(), OffsetLag: max(v.p.published.logEnd.Load()-m.end.Load(), 0),
+	}, true
+}

@@ -17,7 +17,7 @@ import (
 // Indexes are not part of it; recovery makes those entries again that a file lacks.
 type logSync struct {
 	p     *partition
-	fs    segment.FS
+	at    *logDir // where the log lay when it was planned
 	dir   string
 	files []syncTargetFile
 	// upTo is the end of what the page cache had when it was planned.
@@ -28,7 +28,7 @@ type logSync struct {
 
 func (p *partition) planSync() logSync {
 	log := p.log()
-	s := logSync{p: p, fs: p.dir.fs, dir: log.Dir(), upTo: p.replica.WrittenEnd()}
+	s := logSync{p: p, at: p.dir(), dir: log.Dir(), upTo: p.replica.WrittenEnd()}
 	recovery := log.RecoveryPoint()
 	for _, seg := range log.Segments() {
 		if seg.NextOffset() >= recovery && seg.BaseOffset() <= s.upTo {
@@ -47,7 +47,7 @@ func (p *partition) planSync() logSync {
 func (s *logSync) run() (failed error) {
 	for _, target := range s.files {
 		if failed == nil {
-			if err := target.sync(s.fs); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := target.sync(s.at.fs); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				failed = err
 			}
 		}
@@ -59,7 +59,7 @@ func (s *logSync) run() (failed error) {
 		return failed
 	}
 	if s.fresh {
-		if err := s.fs.SyncDir(s.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.at.fs.SyncDir(s.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func (l *Loop) startSync(p *partition, then func(l *Loop)) {
 			switch {
 			case p.stopped != wire.None:
 			case err != nil:
-				l.storageFault(p.dir, "sync "+p.name(), err)
+				l.storageFault(s.at, "sync "+p.name(), err)
 			default:
 				s.done(l)
 			}

@@ -28,8 +28,11 @@ type Node struct {
 	dirs   []*logDir
 	topics *catalog
 	state  *stateDir
-	// made are the directories that this start made.
-	made []string
+	// made are the directories that this start made, scan what it found in the log directories, resumed the moves that it goes on with.
+	made    []string
+	scan    *dirScan
+	resumed []foundFuture
+	moves   *logMoves
 
 	// metaMu serialises changes of the metadata: topics, configurations, producer id blocks.
 	metaMu sync.Mutex
@@ -129,7 +132,7 @@ func (l *Loop) storageFault(d *logDir, doing string, err error) {
 
 func (l *Loop) stopDir(d *logDir) {
 	l.parts.all(func(p *partition) {
-		if p.dir == d && p.stopped == wire.None {
+		if p.dir() == d && p.stopped == wire.None {
 			l.stop(p, wire.KafkaStorageError)
 		}
 	})

@@ -26,7 +26,8 @@ type partition struct {
 	topic string
 	id    wire.TopicID
 	index wire.PartitionIndex
-	dir   *logDir
+	// lies is the log directory that its log lies in; its loop changes it, any thread reads it.
+	lies atomic.Pointer[logDir]
 
 	replica *replicate.Partition
 	// stopped is the error that everything is answered with once the partition is deleted or its directory offline.
@@ -42,7 +43,7 @@ type partition struct {
 	vectors, left [][]byte
 	writeFile     *segmentFile
 	writeAt       int64
-	// queue holds produces that wait for a roll, verifying those that wait for a transaction coordinator; nil if none do.
+	// queue holds produces that wait for a roll or a move, verifying those that wait for a transaction coordinator; nil if none do.
 	queue     []*produceItem
 	verifying map[verificationKey]*verification
 	// dirty says that it is in Loop.dirty, rolling that a new segment is being made.
@@ -64,6 +65,10 @@ type partition struct {
 	// named counts who opens some now, so that a swap waits for them.
 	swapping []*segment.Segment
 	named    int
+	// held says that nothing may change in its log's files, since the log is about to go on in another directory: movingTo, nil
+	// unless a move is that far.
+	held     bool
+	movingTo *logDir
 	// flushing says that a flush with indexes is under way, rollWanted that a roll waits, see tryRoll.
 	flushing, rollWanted bool
 	// jobs counts what is under way in its directory, see backgroundOf.
@@ -76,8 +81,8 @@ type partition struct {
 
 // publishedOffsets are what Metadata and ListOffsets read without a message to the loop.
 type publishedOffsets struct {
-	logStart, highWatermark, lastStable, size atomic.Int64
-	leaderEpoch                               atomic.Int32
+	logStart, highWatermark, lastStable, logEnd, size atomic.Int64
+	leaderEpoch                                       atomic.Int32
 }
 
 // publish updates what other threads read; at the end of each event.
@@ -85,11 +90,15 @@ func (p *partition) publish() {
 	p.published.logStart.Store(int64(p.log().LogStartOffset()))
 	p.published.highWatermark.Store(int64(p.replica.HighWatermark()))
 	p.published.lastStable.Store(int64(p.replica.LastStableOffset()))
+	p.published.logEnd.Store(int64(p.log().LogEndOffset()))
 	p.published.size.Store(p.log().Size())
 	p.published.leaderEpoch.Store(int32(p.replica.LeaderEpoch()))
 }
 
 func (p *partition) log() *segment.Log { return p.replica.Log() }
+
+// dir is the log directory that the log lies in.
+func (p *partition) dir() *logDir { return p.lies.Load() }
 
 func (p *partition) name() string { return fmt.Sprintf("%s-%d", p.topic, p.index) }
 
@@ -98,7 +107,7 @@ func (p *partition) offer(item *produceItem) {
 	switch {
 	case p.stopped != wire.None:
 		p.loop.finishItem(item, replicate.Refused(item, p.stopped))
-	case p.rolling || len(p.queue) > 0:
+	case p.rolling || p.held || len(p.queue) > 0:
 		p.queue = append(p.queue, item)
 	case !p.append(item):
 		p.queue = append(p.queue, item)
@@ -130,7 +139,7 @@ func (p *partition) append(item *produceItem) bool {
 // writeEpochs puts the leader epochs' start offsets on disk. A crash before that is mended by recovery, which finds the
 // epochs in the batches.
 func (l *Loop) writeEpochs(p *partition) {
-	text, fsys, name := p.log().EpochCheckpoint(), p.dir.fs, p.log().Dir()+"/"+segment.LeaderEpochCheckpoint
+	text, fsys, name := p.log().EpochCheckpoint(), p.dir().fs, p.log().Dir()+"/"+segment.LeaderEpochCheckpoint
 	l.backgroundOf(p, func() Message {
 		if err := fsys.WriteFileAtomic(name, text); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			l.node.log.throttled("leader epochs cannot be written", "file", name, "error", err)
@@ -186,7 +195,7 @@ func (l *Loop) tryRoll(p *partition) {
 	}
 	p.rollWanted = false
 	plan := p.log().PlanRoll()
-	fsys := p.dir.fs
+	fsys := p.dir().fs
 	l.backgroundOf(p, func() Message {
 		file, err := plan.Run(fsys, false) // durable by the journal, or by a sync of the file and its directory
 		return messageFunc(func(l *Loop) { l.rolled(p, plan, file, err) })
@@ -216,9 +225,9 @@ func (l *Loop) rolled(p *partition, plan segment.RollPlan, file segment.File, er
 // rollFailed refuses what waited for the segment. A full disk passes; any other error makes the directory suspect.
 func (l *Loop) rollFailed(p *partition, err error) {
 	if !passes(err) {
-		l.storageFault(p.dir, "roll "+p.name(), err)
+		l.storageFault(p.dir(), "roll "+p.name(), err)
 	} else {
-		l.node.log.throttled("no room for a new segment: produce refused", "partition", p.name(), "directory", p.dir.path, "error", err)
+		l.node.log.throttled("no room for a new segment: produce refused", "partition", p.name(), "directory", p.dir().path, "error", err)
 	}
 	queue := p.queue
 	p.queue = nil
@@ -230,7 +239,7 @@ func (l *Loop) rollFailed(p *partition, err error) {
 // drainQueue appends what waited, in order, until the partition has to roll again. An item leaves the queue after it was
 // appended, so that a request which its answer lets in gets behind the others.
 func (p *partition) drainQueue() {
-	for len(p.queue) > 0 && !p.rolling && p.stopped == wire.None {
+	for len(p.queue) > 0 && !p.rolling && !p.held && p.stopped == wire.None {
 		if !p.append(p.queue[0]) {
 			p.loop.roll(p)
 			return
@@ -284,5 +293,5 @@ func (l *Loop) remove(p *partition) {
 // failing says that nothing may be acknowledged any more: a write or a sync in the partition's directory failed, or the
 // node ends (N4). What waits is answered when the loop stops the partition.
 func (p *partition) failing() bool {
-	return p.stopped != wire.None || p.dir.offline.Load() || p.loop.node.broken.Load()
+	return p.stopped != wire.None || p.dir().offline.Load() || p.loop.node.broken.Load()
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"sync"
 
@@ -17,14 +18,10 @@ import (
 // loadTopics opens every partition that the metadata names, creating what a crash between the metadata and the
 // directories left out, and replays the journals into them.
 func (n *Node) loadTopics() error {
-	found, err := n.scanDirs()
-	if err != nil {
+	if err := n.takeFutures(); err != nil {
 		return err
 	}
-	dirs := make(map[wire.TopicPartition]foundPartition, len(found))
-	for _, f := range found {
-		dirs[f.tp] = f
-	}
+	dirs := maps.Clone(n.scan.logs)
 	var jobs []*openJob
 	for t := range n.store.Image().Topics() {
 		topic, err := n.newTopic(t)
@@ -144,7 +141,7 @@ func (j *openJob) run(n *Node) {
 // interrupted, is set aside first. The caller syncs the log directory, which holds its name.
 func createLog(d *logDir, path string, cfg segment.Config, id wire.TopicID) (*segment.Log, error) {
 	if _, err := d.fs.Stat(path); err == nil {
-		if err := d.fs.Rename(path, segment.SetAside(path, newUUID(), "-stray")); err != nil {
+		if err := d.fs.Rename(path, segment.SetAside(path, newUUID(), segment.StrayDirSuffix)); err != nil {
 			return nil, err
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {

@@ -62,7 +62,7 @@ func (l *Loop) fileOf(p *partition, seg *segment.Segment) *segmentFile {
 		p.opening = make(map[*segment.Segment]bool)
 	}
 	p.opening[seg] = true
-	fs, name := p.dir.fs, seg.LogName()
+	fs, name := p.dir().fs, seg.LogName()
 	l.background(func() Message {
 		f, err := fs.OpenFile(name, segment.ReadWrite, 0)
 		return messageFunc(func(l *Loop) { l.opened(p, seg, name, f, err) })
@@ -85,7 +85,7 @@ func (l *Loop) opened(p *partition, seg *segment.Segment, name string, f segment
 	case passes(err):
 		l.openRefused(p, err)
 	default:
-		l.storageFault(p.dir, "open "+name, err)
+		l.storageFault(p.dir(), "open "+name, err)
 	}
 	l.resumeParked(p)
 }

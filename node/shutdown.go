@@ -26,6 +26,7 @@ func (n *Node) stop() error {
 	<-n.txns.stopped
 	<-n.shareLog.stopped
 	<-n.cleanerStopped
+	n.moves.stop()
 	if !failed {
 		failed = !n.closeLogs()
 	}
@@ -146,7 +147,7 @@ func (l *Loop) planCloses() (closes []logClose) {
 }
 
 func (c *logClose) run() bool {
-	err := c.plan.Run(c.p.dir.fs)
+	err := c.plan.Run(c.p.dir().fs)
 	if err != nil {
 		slog.Error("log cannot be closed cleanly", "partition", c.p.name(), "error", err)
 	}

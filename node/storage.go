@@ -52,6 +52,9 @@ func (n *Node) openStorage(fsys segment.FS) error {
 		return &StartError{Path: n.state.path, Problem: err.Error(), Cure: "restore the state directory from a copy"}
 	}
 	n.image.Store(n.store.Image())
+	if err := n.scanDirs(); err != nil {
+		return err
+	}
 	if cut := n.store.Report().TruncatedBytes; cut > 0 {
 		slog.Warn("torn tail of the metadata cut: its last change is gone", "directory", n.state.path, "bytes", cut)
 	}

@@ -214,7 +214,7 @@ func (s *syncer) checkpoint(l *Loop) {
 // frozen says that the journal may hold what was acknowledged of a directory that failed, and its segments not. The
 // journal is left for the next start then, and what does not fit in it is synced in its segments.
 func (s *syncer) frozen() bool {
-	return slices.ContainsFunc(s.journaled, func(p *partition) bool { return p.dir.offline.Load() })
+	return slices.ContainsFunc(s.journaled, func(p *partition) bool { return p.dir().offline.Load() })
 }
 
 func (s *syncer) beginCheckpoint(l *Loop) {
@@ -225,7 +225,7 @@ func (s *syncer) beginCheckpoint(l *Loop) {
 	l.background(func() Message {
 		for i := range syncs {
 			if err := syncs[i].run(); err != nil { // checking stays set: no checkpoint follows, see frozen
-				return messageFunc(func(l *Loop) { l.storageFault(syncs[i].p.dir, "sync "+syncs[i].p.name(), err) })
+				return messageFunc(func(l *Loop) { l.storageFault(syncs[i].at, "sync "+syncs[i].p.name(), err) })
 			}
 		}
 		err := plan.Run(file)

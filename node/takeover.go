@@ -9,49 +9,12 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// foundPartition is a partition's directory.
-type foundPartition struct {
-	dir  *logDir
-	path string
-	tp   wire.TopicPartition
-}
-
-// scanDirs lists the partitions of all log directories. A partition in two of them is a start error: which one counts
-// is not for a node to guess.
-func (n *Node) scanDirs() ([]foundPartition, error) {
-	var found []foundPartition
-	seen := make(map[wire.TopicPartition]string)
-	for _, d := range n.dirs {
-		entries, err := d.fs.ReadDir(d.path)
-		if err != nil {
-			return nil, startError(d.path, err)
-		}
-		for _, e := range entries {
-			tp, ok := segment.ParsePartitionDir(e.Name)
-			if !ok || !e.IsDir || tp.Topic == image.ClusterMetadataTopic {
-				continue
-			}
-			path := filepath.Join(d.path, e.Name)
-			if other, twice := seen[tp]; twice {
-				return nil, &StartError{Path: path, Problem: "the partition is in " + other + " too", Cure: "move one of the two away"}
-			}
-			seen[tp] = path
-			found = append(found, foundPartition{d, path, tp})
-		}
-	}
-	return found, nil
-}
-
 // topicsFound gives the topics of log directories that Apache Kafka wrote, as records: asked for once, when the node's own
 // metadata is new. Later a directory that no topic has is a leftover, not a topic.
 func (n *Node) topicsFound() (records []image.Record, err error) {
-	found, err := n.scanDirs()
-	if err != nil {
-		return nil, err
-	}
 	topics := make(map[string]*image.TopicRecord)
 	var order []string
-	for _, f := range found {
+	for _, f := range n.scan.inOrder() {
 		t := topics[f.tp.Topic]
 		if t == nil {
 			t = &image.TopicRecord{Name: f.tp.Topic}
@@ -81,7 +44,7 @@ func (n *Node) topicsFound() (records []image.Record, err error) {
 }
 
 func readTopicID(fsys segment.FS, dir string) wire.TopicID {
-	data, err := fsys.ReadFile(filepath.Join(dir, "partition.metadata"))
+	data, err := fsys.ReadFile(filepath.Join(dir, segment.PartitionMetadataFile))
 	if err != nil {
 		return wire.TopicID{}
 	}

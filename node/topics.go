@@ -36,9 +36,10 @@ func (n *Node) newPartition(t *topic, index wire.PartitionIndex, d *logDir, log 
 		epoch++ // a new reign: under a relaxed flush policy records of the last one may be gone (KIP-320)
 	}
 	p := &partition{
-		topic: t.name, id: t.id, index: index, dir: d, loop: n.owner(),
+		topic: t.name, id: t.id, index: index, loop: n.owner(),
 		replica: replicate.NewPartition(log, flushPolicy(t.config.FlushPolicy), epoch),
 	}
+	p.lies.Store(d)
 	p.publish()
 	d.partitions.Add(1)
 	n.metrics.partitions.Add(1)
@@ -123,17 +124,21 @@ func (n *Node) createPartitions(t *topic, first int) error {
 	return err
 }
 
-// placeLogs deals a topic's partitions from first on to the log directories, those with the fewest first.
+// placeLogs deals a topic's partitions from first on to the log directories, those with the fewest first, but for those that
+// AlterReplicaLogDirs named a directory for.
 func (n *Node) placeLogs(t *topic, first int) ([]newLog, error) {
 	logs := make([]newLog, 0, len(t.parts)-first)
 	placed := make(map[*logDir]int64)
 	for i := first; i < len(t.parts); i++ {
-		d := n.dirFor(placed)
+		tp := wire.TopicPartition{Topic: t.name, Partition: wire.PartitionIndex(i)}
+		d := n.moves.takeWish(tp)
+		if d == nil || d.offline.Load() {
+			d = n.dirFor(placed)
+		}
 		if d.offline.Load() {
 			return nil, errDirOffline
 		}
 		placed[d]++
-		tp := wire.TopicPartition{Topic: t.name, Partition: wire.PartitionIndex(i)}
 		if err := n.forgetCheckpoints(d, tp); err != nil {
 			return nil, err
 		}
@@ -178,7 +183,8 @@ func (n *Node) removePartitions(t *topic, parts []*partition) {
 		}
 		p.loop.on(func(l *Loop) { l.remove(p) })
 		p.awaitJobs()
-		p.dir.partitions.Add(-1)
+		n.moves.end(p)
+		p.dir().partitions.Add(-1)
 		n.metrics.partitions.Add(-1)
 		n.removePartitionFiles(p, time.Duration(t.config.FileDeleteDelayMS)*time.Millisecond)
 	}
@@ -206,7 +212,7 @@ func (n *Node) removeDeleted() {
 			continue // whoever needs the directory says so
 		}
 		for _, e := range entries {
-			if e.IsDir && strings.HasSuffix(e.Name, deletedDirSuffix) {
+			if e.IsDir && strings.HasSuffix(e.Name, segment.DeleteDirSuffix) {
 				if err := d.fs.RemoveAll(filepath.Join(d.path, e.Name)); err != nil {
 					n.log.throttled("directory of a deleted partition stays", "directory", e.Name, "error", err)
 				}
@@ -215,20 +221,22 @@ func (n *Node) removeDeleted() {
 	}
 }
 
-// deletedDirSuffix ends the name of a deleted partition's directory, as in Apache Kafka.
-const deletedDirSuffix = "-delete"
-
 // removePartitionFiles renames a partition's directory as Kafka does and removes it later.
 func (n *Node) removePartitionFiles(p *partition, delay time.Duration) {
 	from := p.log().Dir()
-	gone := segment.SetAside(from, newUUID(), deletedDirSuffix)
-	if err := p.dir.fs.Rename(from, gone); err != nil {
+	gone := segment.SetAside(from, newUUID(), segment.DeleteDirSuffix)
+	if err := p.dir().fs.Rename(from, gone); err != nil {
 		n.log.throttled("directory of a deleted partition stays", "directory", from, "error", err)
 		return
 	}
+	n.removeLater(p.dir().fs, gone, delay)
+}
+
+// removeLater removes the directory of a log that is no more, when readers of its files have had their answers.
+func (n *Node) removeLater(fsys segment.FS, dir string, delay time.Duration) {
 	time.AfterFunc(delay, func() {
-		if err := p.dir.fs.RemoveAll(gone); err != nil {
-			n.log.throttled("directory of a deleted partition stays", "directory", gone, "error", err)
+		if err := fsys.RemoveAll(dir); err != nil {
+			n.log.throttled("directory of a deleted partition stays", "directory", dir, "error", err)
 		}
 	})
 }

@@ -145,7 +145,12 @@ func (c *crashRun) check(t *testing.T, fsys *segmenttest.FS, cut int) {
 	if _, err := fsys.ReadDir(crashDir); errors.Is(err, fs.ErrNotExist) && !c.created {
 		return
 	}
-	l, rep, err := segment.OpenLog(fsys, crashDir, c.cfg, segment.OpenOptions{RecoveryPoint: c.promised, Clean: cut < 0})
+	c.checkIn(t, fsys, crashDir, cut)
+}
+
+func (c *crashRun) checkIn(t *testing.T, fsys *segmenttest.FS, dir string, cut int) {
+	t.Helper()
+	l, rep, err := segment.OpenLog(fsys, dir, c.cfg, segment.OpenOptions{RecoveryPoint: c.promised, Clean: cut < 0})
 	if err != nil {
 		t.Fatalf("cut at %d: %v", cut, err)
 	}
@@ -158,7 +163,7 @@ func (c *crashRun) check(t *testing.T, fsys *segmenttest.FS, cut int) {
 	end := l.LogEndOffset()
 	c.goOn(t, h, cut)
 	fsys.Kill()
-	again, rep, err := segment.OpenLog(fsys, crashDir, c.cfg, segment.OpenOptions{})
+	again, rep, err := segment.OpenLog(fsys, dir, c.cfg, segment.OpenOptions{})
 	if err != nil || again.LogEndOffset() != end+1 || rep.TruncatedAt >= 0 || rep.Damage != nil {
 		t.Fatalf("cut at %d, opened again: %v, end %d, want %d, %+v", cut, err, again.LogEndOffset(), end+1, rep)
 	}

@@ -42,7 +42,7 @@ func (l *Log) createRest(fsys FS) error {
 	if err := fsys.WriteFileAtomic(name, l.EpochCheckpoint()); err != nil {
 		return fmt.Errorf("segment: write %s: %w", name, err)
 	}
-	name = l.dir + "/" + partitionMetadataName
+	name = l.dir + "/" + PartitionMetadataFile
 	if !l.topicID.IsZero() { // else it is a log as Kafka had them before KIP-516
 		if err := fsys.WriteFileAtomic(name, AppendPartitionMetadata(nil, l.topicID)); err != nil {
 			return fmt.Errorf("segment: write %s: %w", name, err)

@@ -65,7 +65,7 @@ func (d *dumper) kind() (func() error, error) {
 		return d.dumpEpochs, nil
 	case RecoveryPointCheckpoint, LogStartCheckpoint, HighWatermarkCheckpoint, CleanerCheckpoint:
 		return d.dumpOffsets, nil
-	case partitionMetadataName:
+	case PartitionMetadataFile:
 		return d.dumpMetadata, nil
 	}
 	if strings.HasPrefix(name, "journal-") {

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"encoding/hex"
 	"fmt"
 	"path"
 	"strconv"
@@ -27,6 +28,31 @@ func SetAside(dir string, id wire.TopicID, suffix string) string {
 	dash := strings.LastIndexByte(name, '-')
 	end := fmt.Sprintf("%s.%x%s", name[dash:], id[:], suffix)
 	return parent + name[:min(dash, fileNameMax-len(end))] + end
+}
+
+// Suffixes of the directories that SetAside names.
+const (
+	DeleteDirSuffix = "-delete" // its topic was deleted, or its log has moved to another log directory: it is about to be removed
+	FutureDirSuffix = "-future" // a copy of the log that is to take its place, see FutureLog
+	StrayDirSuffix  = "-stray"  // of a topic that is no more
+)
+
+// ParseSetAside reads a directory's name that SetAside made for a name that need not be cut.
+func ParseSetAside(name string) (tp wire.TopicPartition, id wire.TopicID, suffix string, ok bool) {
+	dot := strings.LastIndexByte(name, '.')
+	if dot < 0 {
+		return tp, id, "", false
+	}
+	base, rest := name[:dot], name[dot+1:]
+	dash := strings.IndexByte(rest, '-')
+	if dash != hex.EncodedLen(len(id)) {
+		return tp, id, "", false
+	}
+	if _, err := hex.Decode(id[:], []byte(rest[:dash])); err != nil {
+		return tp, id, "", false
+	}
+	tp, ok = ParsePartitionDir(base)
+	return tp, id, rest[dash:], ok
 }
 
 // ParsePartitionDir reads a directory's name that PartitionDir made. ok is false for any other: too for those that Kafka gives

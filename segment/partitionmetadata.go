@@ -7,7 +7,8 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-const partitionMetadataName = "partition.metadata"
+// PartitionMetadataFile is the name of the file in a partition's directory that has its topic's id.
+const PartitionMetadataFile = "partition.metadata"
 
 // AppendPartitionMetadata appends the content of a partition.metadata file: two lines, the last without a line break.
 func AppendPartitionMetadata(dst []byte, id wire.TopicID) []byte {

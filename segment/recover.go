@@ -71,7 +71,7 @@ func OpenLog(fsys FS, dir string, cfg Config, opt OpenOptions) (*Log, RecoveryRe
 
 // readIdentity reads partition.metadata and leader-epoch-checkpoint. Either may be missing: Kafka had them later than logs.
 func (o *opener) readIdentity() error {
-	data, err := o.readFile(partitionMetadataName)
+	data, err := o.readFile(PartitionMetadataFile)
 	if err == nil && data != nil {
 		o.log.topicID, err = ReadPartitionMetadata(data)
 	}

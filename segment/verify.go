@@ -110,7 +110,7 @@ func (v *verifier) listFile(e DirEntry) error {
 		data, err := v.fs.ReadFile(v.dir + "/" + e.Name)
 		v.indexes[e.Name] = data
 		return err
-	case ok && suffix == snapshotSuffix, e.Name == partitionMetadataName:
+	case ok && suffix == snapshotSuffix, e.Name == PartitionMetadataFile:
 		return v.verifySmall(e.Name)
 	case ok && strings.HasSuffix(suffix, deletedSuffix), v.opt.Live && ok && isBeingCleaned(suffix), e.Name == LeaderEpochCheckpoint:
 		return nil
@@ -130,7 +130,7 @@ func (v *verifier) verifySmall(name string) error {
 	if err != nil {
 		return err
 	}
-	if name == partitionMetadataName {
+	if name == PartitionMetadataFile {
 		_, err = ReadPartitionMetadata(data)
 	} else {
 		_, err = ReadProducerSnapshot(data)

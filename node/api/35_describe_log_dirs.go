@@ -9,7 +9,7 @@ import (
 
 var describeLogDirsRow = row{key: wire.KeyDescribeLogDirs, min: 1, max: 4, handle: on(describeLogDirs)}
 
-// describeLogDirs tells where partitions lie and how long their logs are. A partition of an offline directory is not told
+// describeLogDirs tells where partitions lie, how long their logs are, and how far those are that move. A partition of an offline directory is not told
 // of, as in Kafka: the directory's error stands for all of them.
 func describeLogDirs(b Broker, _ *Request, req *kmsg.DescribeLogDirsRequest) *kmsg.DescribeLogDirsResponse {
 	resp := kmsg.NewPtrDescribeLogDirsResponse()
@@ -26,7 +26,11 @@ func describeLogDirs(b Broker, _ *Request, req *kmsg.DescribeLogDirsRequest) *km
 	list := func(topic string, index int32) {
 		if p, code := b.Partition(topic, wire.PartitionIndex(index)); code == wire.None {
 			if dir, known := at[p.LogDir()]; known {
-				addPartitionSize(&resp.Dirs[dir], topic, index, p.Size())
+				addReplica(&resp.Dirs[dir], topic, index).Size = p.Size()
+			}
+			if f, moving := p.Future(); moving {
+				r := addReplica(&resp.Dirs[at[f.LogDir]], topic, index)
+				r.Size, r.OffsetLag, r.IsFuture = f.Size, f.OffsetLag, true
 			}
 		}
 	}
@@ -38,8 +42,8 @@ func describeLogDirs(b Broker, _ *Request, req *kmsg.DescribeLogDirsRequest) *km
 	return resp
 }
 
-// addPartitionSize puts a partition under its topic, which is the one before it or a new one.
-func addPartitionSize(dir *kmsg.DescribeLogDirsResponseDir, topic string, index int32, size int64) {
+// addReplica puts a partition under its topic, which is the one before it or a new one.
+func addReplica(dir *kmsg.DescribeLogDirsResponseDir, topic string, index int32) *kmsg.DescribeLogDirsResponseDirTopicPartition {
 	if n := len(dir.Topics); n == 0 || dir.Topics[n-1].Topic != topic {
 		t := kmsg.NewDescribeLogDirsResponseDirTopic()
 		t.Topic = topic
@@ -47,8 +51,9 @@ func addPartitionSize(dir *kmsg.DescribeLogDirsResponseDir, topic string, index 
 	}
 	t := &dir.Topics[len(dir.Topics)-1]
 	p := kmsg.NewDescribeLogDirsResponseDirTopicPartition()
-	p.Partition, p.Size = index, size
+	p.Partition = index
 	t.Partitions = append(t.Partitions, p)
+	return &t.Partitions[len(t.Partitions)-1]
 }
 
 func forAllPartitions(m *image.Image, list func(topic string, index int32)) {

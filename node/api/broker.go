@@ -62,6 +62,10 @@ type Broker interface {
 
 	// LogDirs are the log directories, in the order of log.dirs.
 	LogDirs() []LogDir
+	// MoveLog has a partition's log go on in another log directory, named as in LogDirs; it begins and does not wait. LogDirNotFound;
+	// KafkaStorageError if a directory is offline; InvalidTopicException for a name that is too long to be moved;
+	// UnknownTopicOrPartition if it is not there: it is made in that directory then, once it is.
+	MoveLog(p wire.TopicPartition, dir string) wire.ErrorCode
 
 	// NewProducerID hands out a producer id that was never used.
 	NewProducerID() (wire.ProducerID, wire.ErrorCode)
@@ -98,12 +102,21 @@ type LogDir struct {
 	Offline                 bool // it failed, and what lies there is not served
 }
 
+// FutureReplica is a copy of a log that is to take its place: the path of the log directory that it is in, its bytes so far, and by how
+// many offsets it is behind.
+type FutureReplica struct {
+	LogDir          string
+	Size, OffsetLag int64
+}
+
 // Partition is one partition's log as handlers see it.
 type Partition interface {
 	LeaderEpoch() wire.LeaderEpoch
 	// LogDir is the path of the log directory that the log lies in, Size the bytes of its segments' records.
 	LogDir() string
 	Size() int64
+	// Future is the copy of the log in another log directory; moving is false if there is none.
+	Future() (f FutureReplica, moving bool)
 	// Offsets are the log start offset, the high watermark and the last stable offset.
 	Offsets() (logStart, highWatermark, lastStable wire.Offset)
 	// Producers are the producers that the log knows, by id.

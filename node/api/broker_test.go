@@ -25,6 +25,7 @@ type fakeBroker struct {
 	offline    map[wire.TopicPartition]bool
 	producer   wire.ProducerID
 	logDirs    []LogDir
+	moved      []string
 
 	txns       *txn.Coordinator
 	groups     *group.Coordinator
@@ -174,6 +175,14 @@ func (b *fakeBroker) DeleteRecords(upTo map[wire.TopicPartition]wire.Offset) map
 
 func (b *fakeBroker) LogDirs() []LogDir { return b.logDirs }
 
+func (b *fakeBroker) MoveLog(p wire.TopicPartition, dir string) wire.ErrorCode {
+	b.moved = append(b.moved, fmt.Sprintf("%s-%d to %s", p.Topic, p.Partition, dir))
+	if _, code := b.Partition(p.Topic, p.Partition); code != wire.None {
+		return code
+	}
+	return wire.None
+}
+
 func (b *fakeBroker) NewProducerID() (wire.ProducerID, wire.ErrorCode) {
 	b.producer++
 	return b.producer, wire.None
@@ -253,6 +262,7 @@ func (b *fakeBroker) WriteTxnMarker(p wire.TopicPartition, _ wire.ProducerID, _ 
 
 // fakePartition is a log that was written by one leader.
 type fakePartition struct {
+	future                              FutureReplica
 	epoch                               wire.LeaderEpoch
 	logStart, highWatermark, lastStable wire.Offset
 	times                               []wire.Timestamp // of the records from offset 0 on
@@ -261,6 +271,8 @@ type fakePartition struct {
 	dir                                 string
 	size                                int64
 }
+
+func (p *fakePartition) Future() (FutureReplica, bool) { return p.future, p.future.LogDir != "" }
 
 func (p *fakePartition) LogDir() string { return p.dir }
 func (p *fakePartition) Size() int64    { return p.size }

@@ -31,7 +31,7 @@ func toldDirs(r *kmsg.DescribeLogDirsResponse) string {
 			for _, p := range t.Partitions {
 				words = append(words, fmt.Sprintf("%s-%d=%d", t.Topic, p.Partition, p.Size))
 				if p.OffsetLag != 0 || p.IsFuture {
-					words = append(words, "lags")
+					words = append(words, fmt.Sprintf("(future %t, lag %d)", p.IsFuture, p.OffsetLag))
 				}
 			}
 		}
@@ -75,6 +75,49 @@ func TestDescribeLogDirs(t *testing.T) {
 	for v := int16(1); v < 4; v++ { // the room is told from version 4 on
 		if got := toldDirs(ask[*kmsg.DescribeLogDirsResponse](t, b, v, logDirsRequest(logDirsTopic("v", 0)))); got != "/d1(0,-1,-1) v-0=10"+offline {
 			t.Errorf("version %d: %s", v, got)
+		}
+	}
+}
+
+// TestDescribeLogDirsTellsOfMoves: the copy is in its directory, beside the log in its own.
+func TestDescribeLogDirsTellsOfMoves(t *testing.T) {
+	b := twoDirs(t)
+	b.partitions[wire.TopicPartition{Topic: "w"}].future = FutureReplica{LogDir: "/d2", Size: 4, OffsetLag: 7}
+	got := toldDirs(ask[*kmsg.DescribeLogDirsResponse](t, b, 4, logDirsRequest(logDirsTopic("w", 0))))
+	if want := "/d1(0,100,40) w-0=10; /d2(56,-1,-1) w-0=4 (future true, lag 7)"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestAlterReplicaLogDirs(t *testing.T) {
+	b := twoDirs(t)
+	dir := func(path string, topics ...string) kmsg.AlterReplicaLogDirsRequestDir {
+		d := kmsg.NewAlterReplicaLogDirsRequestDir()
+		d.Dir = path
+		for _, name := range topics {
+			topic := kmsg.NewAlterReplicaLogDirsRequestDirTopic()
+			topic.Topic, topic.Partitions = name, []int32{0, 1, 0}
+			d.Topics = append(d.Topics, topic)
+		}
+		return d
+	}
+	req := kmsg.NewPtrAlterReplicaLogDirsRequest()
+	req.Dirs = []kmsg.AlterReplicaLogDirsRequestDir{dir("/d1", "v", "nope"), dir("/d2", "v")}
+	for v := int16(1); v <= 2; v++ {
+		b.moved = nil
+		resp := ask[*kmsg.AlterReplicaLogDirsResponse](t, b, v, req)
+		var told []string
+		for _, topic := range resp.Topics {
+			for _, p := range topic.Partitions {
+				told = append(told, fmt.Sprintf("%s-%d %s", topic.Topic, p.Partition, wire.ErrorCode(p.ErrorCode)))
+			}
+		}
+		if got, want := strings.Join(b.moved, ", "), "v-0 to /d2, v-1 to /d2, nope-0 to /d1, nope-1 to /d1"; got != want {
+			t.Errorf("version %d: moved %s, want %s", v, got, want)
+		}
+		want := "v-0 NONE, v-1 KAFKA_STORAGE_ERROR, nope-0 UNKNOWN_TOPIC_OR_PARTITION, nope-1 UNKNOWN_TOPIC_OR_PARTITION"
+		if got := strings.Join(told, ", "); got != want {
+			t.Errorf("version %d: %s, want %s", v, got, want)
 		}
 	}
 }

@@ -27,7 +27,7 @@ var rows = [...]row{
 	offsetCommitRow, offsetFetchRow, findCoordinatorRow, joinGroupRow, heartbeatRow, leaveGroupRow, syncGroupRow,
 	describeGroupsRow, listGroupsRow, apiVersionsRow, createTopicsRow, deleteTopicsRow, deleteRecordsRow,
 	initProducerIDRow, offsetForLeaderEpochRow, addPartitionsRow, addOffsetsRow, endTxnRow, writeTxnMarkersRow, txnOffsetCommitRow,
-	describeACLsRow, createACLsRow, deleteACLsRow, describeConfigsRow, alterConfigsRow, describeLogDirsRow, createPartitionsRow,
+	describeACLsRow, createACLsRow, deleteACLsRow, describeConfigsRow, alterConfigsRow, alterReplicaLogDirsRow, describeLogDirsRow, createPartitionsRow,
 	deleteGroupsRow, electLeadersRow, incrementalAlterConfigsRow, alterPartitionReassignmentsRow, listPartitionReassignmentsRow,
 	offsetDeleteRow, describeQuorumRow, updateFeaturesRow, describeClusterRow,
 	describeProducersRow, describeTransactionsRow, listTransactionsRow,

@@ -45,6 +45,8 @@ type Config struct {
 	StartOffsetCheckpointIntervalMS int64    `property:"log.flush.start.offset.checkpoint.interval.ms"`
 	RecoveryThreads                 int      `property:"num.recovery.threads.per.data.dir"` // for each log directory
 
+	MoveThreads int `property:"num.replica.alter.log.dirs.threads"` // 0: see MovesAtOnce
+
 	// The cleaner.
 	CleanerEnable            bool    `property:"log.cleaner.enable"`
 	CleanerBackoffMS         int64   `property:"log.cleaner.backoff.ms"`

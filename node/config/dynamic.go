@@ -3,9 +3,38 @@ package config
 import (
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
+
+// MoveRate is the property that bounds moves between log directories. Apache Kafka has it, and a few that go with replication, as
+// dynamic values alone: no file sets it, and it is listed only where it is set.
+const MoveRate = "replica.alter.log.dirs.io.max.bytes.per.second"
+
+// dynamicTable holds the broker properties that are no part of Kafka's static configuration (QuotaConfig.brokerQuotaConfigs).
+var dynamicTable = map[string]*Property{
+	MoveRate: {Name: MoveRate, Type: Long, Default: maxLong, Check: atLeast(0), Update: ClusterWide},
+}
+
+// MoveBytesPerSecondMax is how many bytes a second moves between log directories may copy, together.
+func (c *Config) MoveBytesPerSecondMax() int64 {
+	for _, layer := range []map[string]string{c.node, c.cluster} {
+		if text, set := layer[MoveRate]; set {
+			v, _ := parseValue(Long, text)
+			return v.(int64)
+		}
+	}
+	return math.MaxInt64
+}
+
+// MovesAtOnce is how many partitions may move between log directories at once.
+func (c *Config) MovesAtOnce() int {
+	if c.MoveThreads > 0 {
+		return c.MoveThreads
+	}
+	return len(c.LogDirs)
+}
 
 // ValidateDynamic says whether the properties may be set on a running node (perNode) or on all nodes, in the words of
 // Apache Kafka's refusal (INVALID_REQUEST). A name that is not in the table is let through, as there: it may be a
@@ -20,6 +49,9 @@ func ValidateDynamic(values map[string]string, perNode bool) error {
 	}
 	for _, key := range keys {
 		p, known := brokerTable[key]
+		if !known {
+			p, known = dynamicTable[key]
+		}
 		if !known {
 			continue
 		}

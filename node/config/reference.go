@@ -54,6 +54,7 @@ var referenceSections = []referenceSection{
 	{"Topics", "How topics are created and written to.", creationProperties},
 	{"Logs", "The partitions' files.", logProperties},
 	{"Compaction", "How logs with `cleanup.policy=compact` are cleaned.", cleanerProperties},
+	{"Moves", "How logs go from one log directory to another (`ringmill log-dirs move`, `kafka-reassign-partitions`). `" + MoveRate + "` bounds them all together, in bytes a second; as in Kafka it is set on the running node alone (`kafka-configs`, or `--throttle`).", moveProperties},
 	{"Producers", "What is remembered of idempotent producers.", producerProperties},
 	{"Transactions", "Transactional ids and their log.", transactionProperties},
 	{"Groups", "Consumer groups and committed offsets.", groupProperties},

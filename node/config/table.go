@@ -6,7 +6,7 @@ import "slices"
 const (
 	reasonCleaner     = "one goroutine of the node cleans, with buffers of its own; log.cleaner.io.max.bytes.per.second bounds what it takes"
 	reasonCompression = "record batches are stored as they were produced; the node does not recompress"
-	reasonFiles       = "log directories are filled and watched in ringmill's own way: files grow by appends, a failed directory stops at once, and replicas are not moved between directories"
+	reasonFiles       = "log directories are filled and watched in ringmill's own way: files grow by appends, a failed directory stops at once, and moves between directories have one bound on their rate"
 	reasonRemote      = "tiered storage is not built yet"
 	reasonReplication = "replication between nodes is not built yet"
 )
@@ -26,7 +26,7 @@ func buildTable() []Property {
 	broker := slices.Concat(
 		identityProperties, networkProperties, creationProperties, logProperties, producerProperties, groupProperties,
 		securityProperties,
-		remoteStorageProperties, cleanerProperties, fixedCleanerProperties, compressionProperties, fileProperties,
+		remoteStorageProperties, cleanerProperties, fixedCleanerProperties, compressionProperties, fileProperties, moveProperties,
 		quorumProperties, replicationProperties,
 		transactionProperties, fixedTransactionProperties, shareGroupProperties, shareStateProperties, fixedShareStateProperties, shareProperties,
 		newGroupProperties, coordinatorProperties,

@@ -66,10 +66,14 @@ var compressionProperties = withoutEffect(reasonCompression,
 	property("offsets.topic.compression.codec", Int, "0", nil, ReadOnly),
 )
 
+var moveProperties = []Property{
+	effective("num.replica.alter.log.dirs.threads", Int, null, nil, ReadOnly,
+		"How many partitions move between log directories at once. Left out: one for each log directory."),
+}
+
 var fileProperties = withoutEffect(reasonFiles,
 	property("alter.log.dirs.replication.quota.window.num", Int, "11", atLeast(1), ReadOnly),
 	property("alter.log.dirs.replication.quota.window.size.seconds", Int, "1", atLeast(1), ReadOnly),
 	property("log.dir.failure.timeout.ms", Long, "30000", atLeast(1), ReadOnly),
 	property("log.preallocate", Boolean, "false", nil, ClusterWide),
-	property("num.replica.alter.log.dirs.threads", Int, null, nil, ReadOnly),
 )
