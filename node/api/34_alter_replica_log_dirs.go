@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var alterReplicaLogDirsRow = row{wire.KeyAlterReplicaLogDirs, 1, 2, on(alterReplicaLogDirs)}
+var alterReplicaLogDirsRow = row{key: wire.KeyAlterReplicaLogDirs, min: 1, max: 2, handle: on(alterReplicaLogDirs)}
 
 // alterReplicaLogDirs has logs moved to other log directories; the answer says that the moves have begun. A partition that is named
 // more than once is answered once, and the last directory counts, as in Kafka.
