@@ -63,6 +63,9 @@ func storageCode(err error) (wire.ErrorCode, string) {
 	return wire.KafkaStorageError, err.Error()
 }
 
+// NewTopicID is a random one, as CreateTopic gives.
+func (n *Node) NewTopicID() wire.TopicID { return newUUID() }
+
 // CreateTopic makes a topic durable and serves it.
 func (n *Node) CreateTopic(name string, partitions int32, configs map[string]string) (wire.TopicID, wire.ErrorCode, string) {
 	n.metaMu.Lock()

@@ -291,7 +291,9 @@ func (n *Node) resolveFetchPart(p *fetchPart, byID bool) {
 	} else {
 		p.topic = n.topics.named(p.name)
 	}
-	p.part, p.code, p.highWatermark, p.logStart = nil, missing, wire.NoOffset, wire.NoOffset
+	p.part = nil
+	p.fail(missing)
+	p.aborted = noneAborted // Kafka says null only where it has looked into a log
 	if p.topic == nil {
 		return
 	}

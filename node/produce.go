@@ -37,8 +37,9 @@ type produceItem struct {
 	batch   wire.RecordBatch
 	result  replicate.Completion
 	start   wire.Offset
-	// message explains result.Code where the code alone would not help.
-	message string
+	// message explains result.Code where the code alone would not help, and recordErrors which records are to blame for it.
+	message      string
+	recordErrors []wire.ProduceRecordError
 	// appended is called on the owner's loop instead of answering a request: appends of the node itself.
 	appended func(replicate.Completion)
 	// order is a marker's, see txnOrder; verified says that the batch may be written in its transaction.
@@ -135,7 +136,7 @@ func (l *Loop) layOut(req *produceRequest, in *wire.ProduceRequest, v wire.APIVe
 			req.items = append(req.items, produceItem{request: req, index: p.Index, start: wire.NoOffset})
 			item := &req.items[len(req.items)-1]
 			if code == wire.None {
-				item.result.Code, item.message = checkProduce(item, in.Acks, v, t, p.Records)
+				item.fail(checkProduce(item, in.Acks, v, t, p.Records))
 			} else {
 				item.result.Code = code
 			}
@@ -159,24 +160,39 @@ func (n *Node) produceTopic(asked *wire.ProduceTopic) (*topic, wire.ErrorCode) {
 }
 
 // checkProduce applies the rules that need no state of the partition.
-func checkProduce(item *produceItem, acks int16, v wire.APIVersion, t *topic, records []byte) (wire.ErrorCode, string) {
+func checkProduce(item *produceItem, acks int16, v wire.APIVersion, t *topic, records []byte) *api.BatchFault {
 	switch item.part = t.part(item.index); {
 	case item.part == nil:
-		return wire.UnknownTopicOrPartition, ""
+		return &api.BatchFault{Code: wire.UnknownTopicOrPartition}
 	case acks != replicate.AcksAll && acks != replicate.AcksLeader && acks != replicate.AcksNone:
-		return wire.InvalidRequiredAcks, ""
+		return &api.BatchFault{Code: wire.InvalidRequiredAcks}
 	case t.internal:
-		return wire.InvalidTopicException, "internal topics are the node's own"
+		return &api.BatchFault{Code: wire.InvalidTopicException, Message: "internal topics are the node's own"}
 	}
-	batch, code, message := api.ReadProducedBatch(records, v, t.rules)
+	batch, fault := api.ReadProducedBatch(records, v, t.rules)
+	if fault != nil {
+		return fault
+	}
 	item.batch = batch
-	if item.unread = code == wire.None && t.rules.Unread(batch); item.unread {
+	if item.unread = t.rules.Unread(batch); item.unread {
 		item.rules = t.rules
 	}
-	if code == wire.None && batch.IsTransactional() && len(item.request.claim.transactionalID) == 0 {
-		return wire.TransactionalIDAuthorizationFailed, "a transactional batch without a transactional id"
+	if batch.IsTransactional() && len(item.request.claim.transactionalID) == 0 {
+		return &api.BatchFault{Code: wire.TransactionalIDAuthorizationFailed, Message: "a transactional batch without a transactional id"}
 	}
-	return code, message
+	return nil
+}
+
+// fail gives an item that has no result yet that of a fault; nil is none.
+func (item *produceItem) fail(fault *api.BatchFault) {
+	if fault == nil {
+		return
+	}
+	item.result.Code = fault.Code
+	if item.message = fault.Message; fault.Records != nil { // Kafka has looked at the log by then
+		item.recordErrors, item.message = fault.Explain(item.part.name())
+		item.start = wire.Offset(item.part.published.logStart.Load())
+	}
 }
 
 // finishItem gives an item its result; it runs on the owner.
@@ -187,6 +203,10 @@ func (l *Loop) finishItem(item *produceItem, result replicate.Completion) {
 		return
 	}
 	item.start = item.part.log().LogStartOffset()
+	if result.Code == wire.InvalidTimestamp {
+		earliest, latest := item.part.log().TimestampBounds(l.wall)
+		item.recordErrors, item.message = api.UntimelyRecords(item.batch, earliest, latest)
+	}
 	if item.request.loop == l {
 		l.itemDone(item.request)
 		return
@@ -223,7 +243,7 @@ func (l *Loop) appendProduceAnswer(dst []byte, r *pending, req *produceRequest) 
 			req.failed = req.failed || item.result.Code != wire.None
 			out.AddPartition(wire.ProducePartitionResponse{
 				Index: item.index, ErrorCode: item.result.Code, BaseOffset: item.result.BaseOffset,
-				LogAppendTime: item.result.LogAppendTime, LogStartOffset: item.start, ErrorMessage: item.message,
+				LogAppendTime: item.result.LogAppendTime, LogStartOffset: item.start, RecordErrors: item.recordErrors, ErrorMessage: item.message,
 			})
 		}
 		next += t.items

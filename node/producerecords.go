@@ -50,7 +50,7 @@ func (r *recordReading) read() {
 		case r.gone.Load():
 			item.result.Code = wire.NetworkException
 		default:
-			item.result.Code, item.message = api.CheckRecords(item.batch, item.rules)
+			item.fail(api.CheckRecords(item.batch, item.rules))
 		}
 	}
 }

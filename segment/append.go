@@ -1,6 +1,10 @@
 package segment
 
-import "github.com/ringmill/ringmill/wire"
+import (
+	"math"
+
+	"github.com/ringmill/ringmill/wire"
+)
 
 // AppendPlan says which bytes are to be written where. The log's bookkeeping has them already; if the write fails, Undo takes
 // it back. It is a value: it may be copied and kept, and making it allocates nothing.
@@ -42,6 +46,15 @@ func (l *Log) CheckTimestamp(b wire.RecordBatch, now wire.Timestamp) wire.ErrorC
 		return wire.InvalidTimestamp
 	}
 	return wire.None
+}
+
+// TimestampBounds are the timestamps between which CheckTimestamp takes batches.
+func (l *Log) TimestampBounds(now wire.Timestamp) (earliest, latest wire.Timestamp) {
+	latest = math.MaxInt64
+	if after := wire.Timestamp(l.config.TimestampAfterMaxMS); after < latest-now {
+		latest = now + after
+	}
+	return now - wire.Timestamp(l.config.TimestampBeforeMaxMS), latest
 }
 
 // CheckSize says whether b is within max.message.bytes and segment.bytes: wire.None, wire.MessageTooLarge or

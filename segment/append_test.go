@@ -1,6 +1,7 @@
 package segment_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/ringmill/ringmill/wire"
@@ -21,6 +22,21 @@ func TestCheckTimestamp(t *testing.T) {
 		if got := h.log.CheckTimestamp(batchOf(wire.BatchHeader{}, "v", c.stamps...), 10_000); got != c.want {
 			t.Errorf("%v: %v, want %v", c.stamps, got, c.want)
 		}
+	}
+}
+
+func TestTimestampBounds(t *testing.T) {
+	cfg := smallConfig()
+	cfg.TimestampBeforeMaxMS, cfg.TimestampAfterMaxMS = 1000, 500
+	h, err := createHarness(newLogsFS(t, 1), "/logs/t-0", cfg)
+	must(t, err)
+	if earliest, latest := h.log.TimestampBounds(10_000); earliest != 9_000 || latest != 10_500 {
+		t.Errorf("[%d, %d]", earliest, latest)
+	}
+	cfg.TimestampBeforeMaxMS, cfg.TimestampAfterMaxMS = math.MaxInt64, math.MaxInt64
+	h.log.SetConfig(cfg)
+	if earliest, latest := h.log.TimestampBounds(10_000); earliest >= 0 || latest != math.MaxInt64 {
+		t.Errorf("without bounds: [%d, %d]", earliest, latest)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -204,7 +205,7 @@ func TestCheckRecords(t *testing.T) {
 			t.Errorf("%s: %v", codec, err)
 		}
 		var e *BatchError
-		if err := sample(codec).CheckRecords(nil, true); !errors.As(err, &e) || e.Reason != BatchKey || e.Value != 1 {
+		if err := sample(codec).CheckRecords(nil, true); !errors.As(err, &e) || e.Reason != BatchKey || e.Value != 1 || !slices.Equal(e.Records, []int32{1}) {
 			t.Errorf("%s without a key: %v", codec, err)
 		}
 	}

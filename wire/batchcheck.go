@@ -28,7 +28,7 @@ const (
 	BatchBaseOffset                             // produced with a base offset other than 0
 	BatchSecond                                 // produced, but followed by another batch; Value is the bytes of the first
 	BatchOffsetDelta                            // a produced record's offset delta is not its index; Value is the index
-	BatchKey                                    // a record without a key where one is due; Value is its index
+	BatchKey                                    // records without a key where one is due; Value is the first one's index
 )
 
 var batchReasons = [...]string{
@@ -53,6 +53,8 @@ type BatchError struct {
 	BaseOffset Offset // as the batch claims
 	Value      int64  // the number that offends, by Reason
 	Err        error  // the codec's error, for BatchDecompress
+	// Records are the indexes of the records that offend, for BatchKey: the first recordFaultsMax of them, ascending.
+	Records []int32
 }
 
 func (e *BatchError) Error() string {
@@ -151,6 +153,10 @@ func ReadProduced(records []byte) (RecordBatch, error) {
 	return b, b.CheckProduced()
 }
 
+// recordFaultsMax bounds the records that a refusal names: each takes some hundred bytes of the answer, and a batch has room
+// for a million records without a key.
+const recordFaultsMax = 4096
+
 // CheckRecords reads every record: for compacted topics, which need keys, and for validation=strict. Offset deltas must be
 // 0, 1, 2, ... The error is a *BatchError; dec is as for Records.
 func (b RecordBatch) CheckRecords(dec *Decompressor, needKeys bool) error {
@@ -158,15 +164,18 @@ func (b RecordBatch) CheckRecords(dec *Decompressor, needKeys bool) error {
 	if err != nil {
 		return err
 	}
+	var keyless []int32
 	for i := int32(0); ; i++ {
 		rec, ok := it.Next()
 		switch {
+		case !ok && it.Err() == nil && keyless != nil:
+			return &BatchError{Reason: BatchKey, BaseOffset: b.BaseOffset(), Value: int64(keyless[0]), Records: keyless}
 		case !ok:
 			return it.Err()
 		case rec.OffsetDelta != i:
 			return b.fault(BatchOffsetDelta, int64(i))
-		case needKeys && rec.Key == nil:
-			return b.fault(BatchKey, int64(i))
+		case needKeys && rec.Key == nil && len(keyless) < recordFaultsMax:
+			keyless = append(keyless, i)
 		}
 	}
 }

@@ -31,42 +31,49 @@ func (r BatchRules) Unread(b wire.RecordBatch) bool {
 // needRecords reports whether the rules cannot be judged by the header.
 func (r BatchRules) needRecords(b wire.RecordBatch) bool { return r.Keys || r.Strict || !tellsTimes(b) }
 
-// CheckRecords reads the records of a batch that is Unread; message explains the code.
-func CheckRecords(b wire.RecordBatch, rules BatchRules) (code wire.ErrorCode, message string) {
+// BatchFault is why a batch is not taken.
+type BatchFault struct {
+	Code    wire.ErrorCode
+	Message string  // explains the code; may be empty
+	Records []int32 // the indexes of the records that Message is about; nil if it is about the whole batch
+}
+
+// CheckRecords reads the records of a batch that is Unread; nil if they are good.
+func CheckRecords(b wire.RecordBatch, rules BatchRules) *BatchFault {
 	return checkRecords(b, rules.Keys)
 }
 
 // ReadProducedBatch checks what a Produce of version v brings for one partition, as Apache Kafka's ProduceRequest,
 // UnifiedLog and LogValidator do, as far as the partition's state is not needed: exactly one batch of magic 2, no longer
 // than the rules allow as it was sent, whole, plausible, dense, and with keys where they are needed.
-// The batch is a view of records; a header that does not tell the records' own times is put right in place. message
-// explains the code.
-func ReadProducedBatch(records []byte, v wire.APIVersion, rules BatchRules) (batch wire.RecordBatch, code wire.ErrorCode, message string) {
+// The batch is a view of records; a header that does not tell the records' own times is put right in place. It is nil if
+// there is a fault.
+func ReadProducedBatch(records []byte, v wire.APIVersion, rules BatchRules) (wire.RecordBatch, *BatchFault) {
 	if len(records) == 0 {
-		return nil, wire.InvalidRecord, "no record batch"
+		return nil, &BatchFault{Code: wire.InvalidRecord, Message: "no record batch"}
 	}
 	// The size goes first: a checksum over what is refused anyway is wasted time.
 	if b, _, err := wire.ReadRecordBatch(records); err == nil && b.Length() > rules.BytesMax {
-		return nil, wire.MessageTooLarge, ""
+		return nil, &BatchFault{Code: wire.MessageTooLarge}
 	}
 	batch, err := wire.ReadProduced(records)
 	if err != nil {
-		return nil, wire.ProduceErrorCode(err), batchProblem(err)
+		return nil, batchFault(err)
 	}
-	if code, message = checkProducedBatch(batch, v, rules); code != wire.None {
-		return nil, code, message
+	if fault := checkProducedBatch(batch, v, rules); fault != nil {
+		return nil, fault
 	}
-	return batch, wire.None, ""
+	return batch, nil
 }
 
-func checkProducedBatch(b wire.RecordBatch, v wire.APIVersion, rules BatchRules) (wire.ErrorCode, string) {
+func checkProducedBatch(b wire.RecordBatch, v wire.APIVersion, rules BatchRules) *BatchFault {
 	switch {
 	case b.Codec() == wire.CompressionZstd && v < produceZstdMin:
-		return wire.UnsupportedCompressionType, "zstd needs Produce 7 or newer"
+		return &BatchFault{Code: wire.UnsupportedCompressionType, Message: "zstd needs Produce 7 or newer"}
 	case rules.needRecords(b) && !rules.Unread(b):
 		return checkRecords(b, rules.Keys)
 	}
-	return wire.None, ""
+	return nil
 }
 
 // tellsTimes reports whether the header has the records' greatest timestamp. Old Sarama leaves it out where it compresses,
@@ -77,14 +84,14 @@ func tellsTimes(b wire.RecordBatch) bool {
 }
 
 // checkRecords reads every record: compaction needs their keys, and lookups by time the greatest timestamp.
-func checkRecords(b wire.RecordBatch, needKeys bool) (wire.ErrorCode, string) {
+func checkRecords(b wire.RecordBatch, needKeys bool) *BatchFault {
 	dec := wire.AcquireDecompressor()
 	defer dec.Release()
 	err := b.CheckRecords(dec, needKeys)
 	if err == nil && !tellsTimes(b) {
 		err = tellTimes(b, dec)
 	}
-	return wire.ProduceErrorCode(err), batchProblem(err)
+	return batchFault(err)
 }
 
 // tellTimes puts the records' own times into the header.
@@ -99,16 +106,18 @@ func tellTimes(b wire.RecordBatch, dec *wire.Decompressor) error {
 	return err
 }
 
-// batchProblem says what is wrong with a batch without the node's own words around it.
-func batchProblem(err error) string {
-	var e *wire.BatchError
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &e) && e.Reason == wire.BatchKey:
-		return "Compacted topic cannot accept message without key"
-	case errors.As(err, &e):
-		return e.Reason.String()
+// batchFault says what is wrong with a batch without the node's own words around it.
+func batchFault(err error) *BatchFault {
+	if err == nil {
+		return nil
 	}
-	return "the record batch ends early"
+	f := &BatchFault{Code: wire.ProduceErrorCode(err), Message: "the record batch ends early"}
+	var e *wire.BatchError
+	if errors.As(err, &e) {
+		f.Message, f.Records = e.Reason.String(), e.Records
+		if e.Reason == wire.BatchKey {
+			f.Message = "Compacted topic cannot accept message without key"
+		}
+	}
+	return f
 }

@@ -146,35 +146,33 @@ func (m *metadataAnswer) addByName() {
 		seen[name] = struct{}{}
 		if t := m.image.ByName(name); t != nil {
 			m.add(t)
-		} else if t, code := m.autoCreate(name); t != nil {
-			m.add(t)
 		} else {
-			m.addMissing(name, code)
+			m.addMissing(name, m.autoCreate(name))
 		}
 	}
 }
 
-// autoCreate makes a topic that is not there, if client and node both allow it. Apache Kafka answers
-// UNKNOWN_TOPIC_OR_PARTITION at this point and has the topic made meanwhile; here it is there at once.
-func (m *metadataAnswer) autoCreate(name string) (*image.Topic, wire.ErrorCode) {
+// autoCreate makes a topic that is not there, if client and node both allow it, and returns what its answer says. As in Apache
+// Kafka a topic that was just made is not known yet: whoever asks for it asks again, and who only looks whether it is gone
+// (segmentio/kafka-go's tests do) is not told otherwise.
+func (m *metadataAnswer) autoCreate(name string) wire.ErrorCode {
 	allowed := m.req.Version < 4 || m.req.AllowAutoTopicCreation
 	switch {
 	case image.CheckTopicName(name) != nil:
-		return nil, wire.InvalidTopicException
+		return wire.InvalidTopicException
 	case !allowed || !m.broker.Config().AutoCreateTopics || m.created >= autoCreatedMax:
-		return nil, wire.UnknownTopicOrPartition
 	case name == image.ConsumerOffsetsTopic:
 		m.broker.OffsetsTopicReady()
+		m.created++
 	case image.IsInternal(name):
-		return nil, wire.UnknownTopicOrPartition
 	case m.image.Colliding(name) != "":
-		return nil, wire.InvalidTopicException
+		return wire.InvalidTopicException
 	default:
 		_, _, _ = m.broker.CreateTopic(name, m.broker.Config().NumPartitions, nil)
+		m.image = m.broker.Image()
+		m.created++
 	}
-	m.created++
-	m.image = m.broker.Image()
-	return m.image.ByName(name), wire.UnknownTopicOrPartition
+	return wire.UnknownTopicOrPartition
 }
 
 func (m *metadataAnswer) addMissing(name string, code wire.ErrorCode) {

@@ -79,6 +79,7 @@ func (c *topicCreation) create(t *kmsg.CreateTopicsRequestTopic) kmsg.CreateTopi
 	}
 	out := newCreatedTopic(t.Topic)
 	out.NumPartitions, out.ReplicationFactor = c.partitions(t), 1
+	out.TopicID = c.broker.NewTopicID() // Kafka gives one even where it only validates
 	if !c.req.ValidateOnly {
 		id, code, message := c.broker.CreateTopic(t.Topic, out.NumPartitions, configs)
 		if code == wire.TopicAlreadyExists {

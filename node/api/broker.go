@@ -35,6 +35,8 @@ type Broker interface {
 	// Advertised is the address that clients of a listener are told.
 	Advertised(listener string) (host string, port int32)
 
+	// NewTopicID is one that no topic has.
+	NewTopicID() wire.TopicID
 	// CreateTopic makes a topic durable and serves it before it returns. TopicAlreadyExists if the name is taken.
 	// message explains a code where it can.
 	CreateTopic(name string, partitions int32, configs map[string]string) (id wire.TopicID, code wire.ErrorCode, message string)

@@ -100,11 +100,15 @@ func (b *fakeBroker) Image() *image.Image    { return b.image }
 
 func (b *fakeBroker) Advertised(string) (string, int32) { return "127.0.0.1", 9092 }
 
+func (b *fakeBroker) NewTopicID() wire.TopicID {
+	return wire.TopicID{1, byte(b.image.Version() >> 8), byte(b.image.Version()), 9}
+}
+
 func (b *fakeBroker) CreateTopic(name string, partitions int32, configs map[string]string) (wire.TopicID, wire.ErrorCode, string) {
 	if b.createCode != wire.None {
 		return wire.TopicID{}, b.createCode, "not today"
 	}
-	id := wire.TopicID{1, byte(b.image.Version() >> 8), byte(b.image.Version()), 9}
+	id := b.NewTopicID()
 	records := []image.Record{image.TopicRecord{Name: name, ID: id, Partitions: partitions}}
 	for k, v := range configs {
 		records = append(records, image.ConfigRecord{Resource: image.Resource{Type: image.TopicResource, Name: name}, Key: k, Value: &v})

@@ -77,6 +77,9 @@ func TestCreateTopicsAnswers(t *testing.T) {
 				if wire.ErrorCode(got.ErrorCode) != c.code || text(got.ErrorMessage) != c.message {
 					t.Errorf("got %d %q", got.ErrorCode, text(got.ErrorMessage))
 				}
+				if c.code == 0 && got.TopicID == [16]byte{} {
+					t.Errorf("validateOnly %v: no topic id", validateOnly)
+				}
 				if made := b.image.ByName("v") != nil; made != (c.code == 0 && !validateOnly) {
 					t.Errorf("validateOnly %v: made %v", validateOnly, made)
 				}

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/ringmill/ringmill/wire"
@@ -14,6 +15,13 @@ func batchOf(h wire.BatchHeader, keys ...[]byte) []byte {
 		records[i] = wire.Record{Key: key, Value: []byte("value")}
 	}
 	return wire.AppendRecordBatch(nil, h, records)
+}
+
+func codeOf(fault *BatchFault) wire.ErrorCode {
+	if fault == nil {
+		return wire.None
+	}
+	return fault.Code
 }
 
 func TestReadProducedBatch(t *testing.T) {
@@ -57,9 +65,9 @@ func TestReadProducedBatch(t *testing.T) {
 		{"compacted, keyless", batchOf(wire.BatchHeader{}, keyed, keyless), 9, 1 << 20, true, wire.InvalidRecord},
 		{"compacted, keyless, gzip", batchOf(wire.BatchHeader{Codec: wire.CompressionGzip}, keyless), 9, 1 << 20, true, wire.InvalidRecord},
 	} {
-		batch, code, message := ReadProducedBatch(c.records, c.version, BatchRules{BytesMax: c.max, Keys: c.compact})
-		if code != c.code || (batch != nil) != (code == wire.None) || code == wire.None && message != "" {
-			t.Errorf("%s: %s %q", c.name, code, message)
+		batch, fault := ReadProducedBatch(c.records, c.version, BatchRules{BytesMax: c.max, Keys: c.compact})
+		if codeOf(fault) != c.code || (batch != nil) != (fault == nil) {
+			t.Errorf("%s: %+v", c.name, fault)
 		}
 	}
 }
@@ -67,8 +75,8 @@ func TestReadProducedBatch(t *testing.T) {
 // TestReadProducedBatchLimitsTheCompressedSize: 5 kB of zeros fit into 2,000 bytes with snappy, 5 kB of noise do not.
 func TestReadProducedBatchLimitsTheCompressedSize(t *testing.T) {
 	zeros := wire.AppendRecordBatch(nil, wire.BatchHeader{Codec: wire.CompressionSnappy}, []wire.Record{{Value: make([]byte, 5000)}})
-	if _, code, _ := ReadProducedBatch(zeros, 7, BatchRules{BytesMax: 2000}); code != wire.None {
-		t.Errorf("zeros: %s", code)
+	if _, fault := ReadProducedBatch(zeros, 7, BatchRules{BytesMax: 2000}); fault != nil {
+		t.Errorf("zeros: %+v", fault)
 	}
 	noise := make([]byte, 5000)
 	for i, x := 0, uint32(1); i < len(noise); i++ {
@@ -76,8 +84,8 @@ func TestReadProducedBatchLimitsTheCompressedSize(t *testing.T) {
 		noise[i] = byte(x >> 24)
 	}
 	random := wire.AppendRecordBatch(nil, wire.BatchHeader{Codec: wire.CompressionSnappy}, []wire.Record{{Value: noise}})
-	if _, code, _ := ReadProducedBatch(random, 7, BatchRules{BytesMax: 2000}); code != wire.MessageTooLarge {
-		t.Errorf("noise: %s", code)
+	if _, fault := ReadProducedBatch(random, 7, BatchRules{BytesMax: 2000}); codeOf(fault) != wire.MessageTooLarge {
+		t.Errorf("noise: %+v", fault)
 	}
 }
 
@@ -91,11 +99,42 @@ func TestReadProducedBatchTellsTimes(t *testing.T) {
 		unset.SetMaxTimestamp(wire.NoTimestamp)
 		appended.SetAppendTime(99_999)
 		for _, sent := range []wire.RecordBatch{unset, appended} {
-			b, code, message := ReadProducedBatch(sent, 9, BatchRules{BytesMax: 1 << 20})
-			if code != wire.None || b.MaxTimestamp() != 1007 || b.TimestampType() != wire.CreateTime || b.Check() != nil {
-				t.Errorf("%s: %s %q", codec, code, message)
+			b, fault := ReadProducedBatch(sent, 9, BatchRules{BytesMax: 1 << 20})
+			if fault != nil || b.MaxTimestamp() != 1007 || b.TimestampType() != wire.CreateTime || b.Check() != nil {
+				t.Errorf("%s: %+v", codec, fault)
 			}
 		}
+	}
+}
+
+// TestKeylessRecordsAreNamed: what Apache Kafka 4.1.1 says of a batch in which four of five records have no key.
+func TestKeylessRecordsAreNamed(t *testing.T) {
+	sent := batchOf(wire.BatchHeader{}, nil, []byte("k"), nil, nil, nil)
+	_, fault := ReadProducedBatch(sent, 9, BatchRules{BytesMax: 1 << 20, Keys: true})
+	records, message := fault.Explain("t-0")
+	one := "Compacted topic cannot accept message without key in topic partition t-0."
+	want := []wire.ProduceRecordError{{BatchIndex: 0, Message: one}, {BatchIndex: 2, Message: one}, {BatchIndex: 3, Message: one}, {BatchIndex: 4, Message: one}}
+	if !slices.Equal(records, want) {
+		t.Errorf("%+v", records)
+	}
+	if message != "One or more records have been rejected due to 4 record errors in total, and only showing the first three errors at most: "+
+		"[RecordError(batchIndex=0, message='"+one+"'), RecordError(batchIndex=2, message='"+one+"'), RecordError(batchIndex=3, message='"+one+"')]" {
+		t.Error(message)
+	}
+}
+
+// TestUntimelyRecordsAreNamed: as above, for times.
+func TestUntimelyRecordsAreNamed(t *testing.T) {
+	records := []wire.Record{{}, {TimestampDelta: 50}, {TimestampDelta: 101}, {TimestampDelta: -1}}
+	batch := wire.RecordBatch(wire.AppendRecordBatch(nil, wire.BatchHeader{BaseTimestamp: 1000}, records))
+	errs, message := UntimelyRecords(batch, 1000, 1100)
+	if len(errs) != 2 || errs[0].BatchIndex != 2 || errs[1].BatchIndex != 3 || message != "One or more records have been rejected due to invalid timestamp" ||
+		errs[0].Message != "Timestamp 1101 of message with offset 2 is out of range. The timestamp should be within [1000, 1100]" {
+		t.Errorf("%+v %q", errs, message)
+	}
+	packed := wire.RecordBatch(wire.AppendRecordBatch(nil, wire.BatchHeader{BaseTimestamp: 1000, Codec: wire.CompressionGzip}, records))
+	if errs, message := UntimelyRecords(packed, 1000, 1100); errs != nil || message != "" {
+		t.Errorf("compressed: %+v %q", errs, message)
 	}
 }
 
@@ -112,11 +151,11 @@ func FuzzReadProducedBatch(f *testing.F) {
 	f.Add(batchOf(wire.BatchHeader{Codec: wire.CompressionLZ4}, []byte("k")), true)
 	f.Add([]byte{}, false)
 	f.Fuzz(func(t *testing.T, records []byte, compact bool) {
-		batch, code, _ := ReadProducedBatch(records, 9, BatchRules{BytesMax: 1 << 20, Keys: compact})
-		if (batch != nil) != (code == wire.None) {
-			t.Fatalf("%d bytes of batch with %s", len(batch), code)
+		batch, fault := ReadProducedBatch(records, 9, BatchRules{BytesMax: 1 << 20, Keys: compact})
+		if (batch != nil) != (fault == nil) {
+			t.Fatalf("%d bytes of batch with %+v", len(batch), fault)
 		}
-		if code == wire.None && (batch.RecordCount() < 1 || batch.LastOffsetDelta() != batch.RecordCount()-1) {
+		if fault == nil && (batch.RecordCount() < 1 || batch.LastOffsetDelta() != batch.RecordCount()-1) {
 			t.Fatalf("%d records over %d offsets", batch.RecordCount(), batch.LastOffsetDelta()+1)
 		}
 	})

@@ -51,6 +51,7 @@ type Options struct {
 var defaults = map[string]string{
 	"auto.create.topics.enable":        "true",
 	"num.partitions":                   "1",
+	"broker.rack":                      "rack-1",
 	"offsets.topic.num.partitions":     "10",
 	"group.initial.rebalance.delay.ms": "0",
 }

@@ -77,8 +77,9 @@ func (c *conn) read() ([]byte, error) {
 	return frame, err
 }
 
-// receive reads the answer to the request whose response kind is into, and checks the correlation id.
-func (c *conn) receive(correlation int32, into kmsg.Response) {
+// receive reads the answer to the request whose response kind is into, checks the correlation id, and returns the bytes
+// behind the header.
+func (c *conn) receive(correlation int32, into kmsg.Response) []byte {
 	c.t.Helper()
 	body := c.frame()
 	if got := int32(binary.BigEndian.Uint32(body)); got != correlation {
@@ -94,6 +95,7 @@ func (c *conn) receive(correlation int32, into kmsg.Response) {
 	if err := into.ReadFrom(body); err != nil {
 		c.t.Fatalf("answer to key %d version %d: %v", into.Key(), into.GetVersion(), err)
 	}
+	return body
 }
 
 // ask sends req at version and returns its answer.

@@ -18,6 +18,7 @@
 //	idempotent_test.go   sequences and epochs         hostile_test.go      input that no client sends
 //	compaction_test.go   what is left, and reached    deleterecords_test.go  offsets that are cut off
 //	admin_test.go        what tools ask of one node
+//	versions_test.go     each version of each key, whole answers in testdata/versions
 //
 // The reports of public faults that a test keeps from happening here are named beside it, as owner/repository#number.
 package protocol
