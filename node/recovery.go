@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
@@ -197,7 +199,7 @@ func (n *Node) openJournal(name string, logs map[journalTarget]*segment.Log) (*s
 	journal, file, err := segment.OpenJournal(fsys, name, n.journalConfig(), func(r *segment.JournalReader) error {
 		report, err := segment.ReplayJournal(fsys, r, wallNow(), func(id wire.TopicID, p wire.PartitionIndex) *segment.Log {
 			return logs[journalTarget{id, p}]
-		})
+		}, func(plans []segment.FlushPlan) error { return flushSideBySide(fsys, plans) })
 		if report.Entries > 0 {
 			slog.Info("journal replayed", "journal", name, "entries", report.Entries, "appended", report.Replayed, "orphans", report.Orphans)
 		}
@@ -207,6 +209,19 @@ func (n *Node) openJournal(name string, logs map[journalTarget]*segment.Log) (*s
 		return nil, nil, journalError(name, err)
 	}
 	return journal, file, nil
+}
+
+// flushesAtOnce is how many logs are made durable side by side: file systems put what waits together into one commit. 10,000
+// small files took 0.3 to 0.6 of the time that they took one after the other (PERFORMANCE.md, 10,000 partitions).
+const flushesAtOnce = 64
+
+func flushSideBySide(fsys segment.FS, plans []segment.FlushPlan) error {
+	var group errgroup.Group
+	group.SetLimit(flushesAtOnce)
+	for i := range plans {
+		group.Go(func() error { return plans[i].Run(fsys) })
+	}
+	return group.Wait()
 }
 
 type journalTarget struct {

@@ -75,7 +75,7 @@ func (n *commitNode) start() {
 	var err error
 	cfg := segment.JournalConfig{TrackBytes: 8192, Bytes: 4 * 8192, Salt: n.salt}
 	n.journal, n.file, err = segment.OpenJournal(n.fs, "state/journal-0", cfg, func(jr *segment.JournalReader) error {
-		_, err := segment.ReplayJournal(n.fs, jr, 1000, n.find)
+		_, err := segment.ReplayJournal(n.fs, jr, 1000, n.find, flushAll(n.fs))
 		return err
 	})
 	n.must(err)

@@ -19,13 +19,20 @@ type indexWrite struct {
 	data []byte
 }
 
-// run writes and syncs it.
+// run writes and syncs it. A file that holds what it should has nothing to sync either: this is the only way that it is written.
 func (w indexWrite) run(fsys FS) (err error) {
 	f, err := fsys.OpenFile(w.name, ReadWrite|Create, filePerm)
 	if err != nil {
 		return fmt.Errorf("segment: open index %s: %w", w.name, err)
 	}
 	defer closeFile(f, &err)
+	size, err := f.Size()
+	if err != nil {
+		return fmt.Errorf("segment: size of index %s: %w", w.name, err)
+	}
+	if size == w.at && len(w.data) == 0 {
+		return nil
+	}
 	if len(w.data) > 0 {
 		if _, err := f.WriteAt(w.data, w.at); err != nil {
 			return fmt.Errorf("segment: write %d bytes at %d of %s: %w", len(w.data), w.at, w.name, err)

@@ -63,10 +63,22 @@ func replay(fsys segment.FS, cfg segment.JournalConfig, log *segment.Log) (repor
 				return nil
 			}
 			return log
-		})
+		}, flushAll(fsys))
 		return err
 	})
 	return report, err
+}
+
+// flushAll runs plans one after the other.
+func flushAll(fsys segment.FS) func([]segment.FlushPlan) error {
+	return func(plans []segment.FlushPlan) error {
+		for i := range plans {
+			if err := plans[i].Run(fsys); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 func newFS(t *testing.T) *segmenttest.FS {

@@ -33,17 +33,22 @@ func (o *opener) loadProducers() error {
 		}
 	}
 	takeTxnIndexes(aborted, from)
+	before := o.walker.bytes
 	if err := o.widenWindows(from); err != nil {
 		return err
 	}
 	if err := o.replayProducers(from); err != nil {
 		return err
 	}
-	if err := o.writeTxnIndexes(aborted); err != nil || from >= end {
+	if err := o.writeTxnIndexes(aborted); err != nil || o.walker.bytes-before < snapshotWorthBytes {
 		return err
 	}
 	return o.writeSnapshot(end)
 }
+
+// snapshotWorthBytes is how much of the log the search for producers must have read for its outcome to be kept: reading less
+// again after the next crash costs less than the file, its two fsyncs and the sync of the directory.
+const snapshotWorthBytes = 1 << 20
 
 // snapshots lists the producer snapshots that may be used, newest first, after removing those that may not: outside of the
 // log, and strays that are not at a segment's base, but for one beyond the last base, which a clean shutdown left.

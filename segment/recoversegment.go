@@ -22,9 +22,10 @@ func (o *opener) rebuild(s *Segment, f File) error {
 // recoverSegment opens a segment that may have a torn tail, or the active one: it scans from the recovery point, or after a
 // clean shutdown from the last index entry.
 func (o *opener) recoverSegment(s *Segment, f File, last bool) (torn bool, err error) {
+	var files indexFiles
 	taken := o.opt.Clean && o.takeIndexes(s, f)
 	if !taken {
-		if err := o.readIndexes(s); err != nil {
+		if files, err = o.readIndexes(s); err != nil {
 			return false, err
 		}
 	}
@@ -54,6 +55,9 @@ func (o *opener) recoverSegment(s *Segment, f File, last bool) (torn bool, err e
 	}
 	if taken && last && len(s.index.unflushed())+len(s.timeIndex.tail) == 0 {
 		return false, nil // the files are as they should be
+	}
+	if !taken && last && o.settle(s, files) {
+		return false, nil
 	}
 	return false, o.writeIndexes(s, !last)
 }
