@@ -165,10 +165,8 @@ func writeLoad(t *testing.T, opts nodeOptions) map[string][]byte {
 			t.Fatal(code)
 		}
 	}
-	for part := range int32(3) {
-		if n := len(c.readAll("a", part, 0)); n != 40 {
-			t.Fatalf("%d records in partition %d", n, part)
-		}
+	for part := range int32(3) { // acks 1 answers before the sync that lets readers see the batch
+		await(t, "40 records in each partition", func() bool { return len(c.readAll("a", part, 0)) == 40 })
 	}
 	if err := tn.stop(); err != nil {
 		t.Fatal(err)
