@@ -1,6 +1,6 @@
 // Command compare measures a ringmill node and an Apache Kafka broker side by side and prints a table of medians and ratios.
 //
-//	compare [-ringmill bin/ringmill] [-kafka tests/peers/kafka-up.sh] [-dir DIR] [-pairs 6] [-only REGEXP] [-window 2s]
+//	compare [-ringmill bin/ringmill] [-kafka tests/peers/kafka-up.sh] [-dir DIR] [-pairs 6] [-only REGEXP] [-window 2s] [-partitions 10000]
 //
 // Both servers run at the same time, each with the settings it ships with but for addresses and directories, and are
 // loaded one after the other by the same client code (package bench) with the same workload. What is compared is a pair

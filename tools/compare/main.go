@@ -16,7 +16,7 @@ import (
 // options are the command line's.
 type options struct {
 	ringmill, kafka, dir string
-	pairs                int
+	pairs, partitions    int
 	only                 *regexp.Regexp
 	window               time.Duration
 }
@@ -46,6 +46,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := measureStarts(ctx, o, &t, stderr); err != nil {
 		return err
 	}
+	if err := measureScale(ctx, o, &t, stderr); err != nil {
+		return err
+	}
 	if err := measureLoad(ctx, o, &t, stderr); err != nil {
 		return err
 	}
@@ -60,13 +63,14 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.kafka, "kafka", "tests/peers/kafka-up.sh", "the script that becomes Apache Kafka")
 	flags.StringVar(&o.dir, "dir", "", "where both keep their data, on the disk to be measured; empty: the temporary folder")
 	flags.IntVar(&o.pairs, "pairs", 6, "pairs of runs that count, of each case")
+	flags.IntVar(&o.partitions, "partitions", 10_000, "partitions of the scale case")
 	flags.DurationVar(&o.window, "window", 2*time.Second, "the measured part of one run")
 	only := flags.String("only", "", "measure only cases whose name matches this regular expression")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	if o.pairs < 1 || o.window <= 0 || flags.NArg() > 0 {
-		return o, errors.New("-pairs and -window must be positive, and there are no arguments")
+	if o.pairs < 1 || o.partitions < 1 || o.window <= 0 || flags.NArg() > 0 {
+		return o, errors.New("-pairs, -partitions and -window must be positive, and there are no arguments")
 	}
 	var err error
 	o.only, err = regexp.Compile(*only)
