@@ -5,8 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"sync/atomic"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"github.com/ringmill/ringmill/segment"
 )
@@ -24,7 +23,7 @@ var _ segment.File = (*file)(nil)
 func open(name string, bits int, perm fs.FileMode) (*file, error) {
 	f := &file{name: name}
 	err := f.retried("open", func() error {
-		fd, err := unix.Open(name, bits|unix.O_CLOEXEC|unix.O_LARGEFILE, uint32(perm.Perm()))
+		fd, err := syscall.Open(name, bits|syscall.O_CLOEXEC|syscall.O_LARGEFILE, uint32(perm.Perm()))
 		f.fd.Store(int32(fd))
 		return err
 	})
@@ -41,7 +40,7 @@ func (f *file) retried(op string, call func() error) error {
 		if err == nil {
 			return nil
 		}
-		if !errors.Is(err, unix.EINTR) {
+		if !errors.Is(err, syscall.EINTR) {
 			return &fs.PathError{Op: op, Path: f.name, Err: err}
 		}
 	}
@@ -51,7 +50,7 @@ func (f *file) ReadAt(p []byte, off int64) (done int, err error) {
 	for done < len(p) {
 		var n int
 		err := f.retried("read", func() (err error) {
-			n, err = unix.Pread(f.Fd(), p[done:], off+int64(done))
+			n, err = syscall.Pread(f.Fd(), p[done:], off+int64(done))
 			return err
 		})
 		if err != nil {
@@ -69,7 +68,7 @@ func (f *file) WriteAt(p []byte, off int64) (done int, err error) {
 	for done < len(p) {
 		var n int
 		err := f.retried("write", func() (err error) {
-			n, err = unix.Pwrite(f.Fd(), p[done:], off+int64(done))
+			n, err = syscall.Pwrite(f.Fd(), p[done:], off+int64(done))
 			return err
 		})
 		if err != nil {
@@ -81,17 +80,17 @@ func (f *file) WriteAt(p []byte, off int64) (done int, err error) {
 }
 
 func (f *file) Truncate(size int64) error {
-	return f.retried("truncate", func() error { return unix.Ftruncate(f.Fd(), size) })
+	return f.retried("truncate", func() error { return syscall.Ftruncate(f.Fd(), size) })
 }
 
 // Sync is fdatasync(2), which flushes the size too when it changed; times of modification are worth no journal commit.
 func (f *file) Sync() error {
-	return f.retried("fdatasync", func() error { return unix.Fdatasync(f.Fd()) })
+	return f.retried("fdatasync", func() error { return syscall.Fdatasync(f.Fd()) })
 }
 
 func (f *file) Size() (int64, error) {
-	var stat unix.Stat_t
-	err := f.retried("stat", func() error { return unix.Fstat(f.Fd(), &stat) })
+	var stat syscall.Stat_t
+	err := f.retried("stat", func() error { return syscall.Fstat(f.Fd(), &stat) })
 	return stat.Size, err
 }
 
@@ -101,7 +100,7 @@ func (f *file) Close() error {
 	if fd < 0 {
 		return &fs.PathError{Op: "close", Path: f.name, Err: fs.ErrClosed}
 	}
-	if err := unix.Close(int(fd)); err != nil && !errors.Is(err, unix.EINTR) {
+	if err := syscall.Close(int(fd)); err != nil && !errors.Is(err, syscall.EINTR) {
 		return &fs.PathError{Op: "close", Path: f.name, Err: err}
 	}
 	return nil

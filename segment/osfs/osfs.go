@@ -10,8 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"github.com/ringmill/ringmill/segment"
 )
@@ -33,18 +32,18 @@ func (FS) OpenFile(name string, flag segment.OpenFlag, perm fs.FileMode) (segmen
 }
 
 func openBits(flag segment.OpenFlag) int {
-	bits := unix.O_RDONLY
+	bits := syscall.O_RDONLY
 	if flag&segment.ReadWrite != 0 {
-		bits = unix.O_RDWR
+		bits = syscall.O_RDWR
 	}
 	if flag&segment.Create != 0 {
-		bits |= unix.O_CREAT
+		bits |= syscall.O_CREAT
 	}
 	if flag&segment.Exclusive != 0 {
-		bits |= unix.O_EXCL
+		bits |= syscall.O_EXCL
 	}
 	if flag&segment.Truncate != 0 {
-		bits |= unix.O_TRUNC
+		bits |= syscall.O_TRUNC
 	}
 	return bits
 }
@@ -69,7 +68,7 @@ func (f FS) WriteFileAtomic(name string, data []byte) error { return writeFileAt
 
 // ReadFile reads to the end of the file, however long it has become since its size was asked.
 func (FS) ReadFile(name string) ([]byte, error) {
-	f, err := open(name, unix.O_RDONLY, 0)
+	f, err := open(name, syscall.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ var rooms = map[string]room{
 	"replicate": {rooms: []string{"wire", "segment"}},
 	"control":   {rooms: []string{"wire", "segment"}, modules: []string{"github.com/twmb/franz-go/pkg/kmsg", "go.etcd.io/raft/v3", "github.com/hashicorp/serf"}},
 	"node": {rooms: []string{"iouring", "wire", "segment", "replicate", "control"}, modules: []string{
-		"golang.org/x/sys", "github.com/VictoriaMetrics/metrics", "github.com/HdrHistogram/hdrhistogram-go", "github.com/magiconair/properties",
+		"golang.org/x/sync", "golang.org/x/sys", "github.com/VictoriaMetrics/metrics", "github.com/HdrHistogram/hdrhistogram-go", "github.com/magiconair/properties",
 		"github.com/twmb/franz-go/pkg/kmsg", "github.com/valyala/bytebufferpool", "github.com/valyala/fastrand", "github.com/valyala/histogram",
 	}},
 	"bench": {any: true},
