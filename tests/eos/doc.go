@@ -9,7 +9,8 @@
 //	    └── each writes a history; kill -9 of a client leaves what it was about to do
 //
 // A transaction commits, aborts, or is left open until its coordinator aborts it; some of those then ask for the commit, too late.
-// Producers, loops and a reader are killed too. The clients are this package's test binary, started again with a role
+// Producers, loops and a reader are killed too, producers by themselves
+// while they wait for an end. The clients are this package's test binary, started again with a role
 // (client_test.go). RINGMILL_TEST_SEED repeats what each decides, not when.
 //
 //	RINGMILL_TEST_KILLS  kill -9 of the node in a run (default 4; make soak: 200)

@@ -2,7 +2,10 @@ package eos
 
 import (
 	"context"
+	"os"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // planned is a record of a transaction that has begun.
@@ -111,6 +114,15 @@ func (p *producer) outlast(ctx context.Context) {
 	}
 }
 
+// dieSoon ends this process within the time that an end takes, so that its outcome stays in doubt.
+func (p *producer) dieSoon() {
+	after := time.Duration(p.random.IntN(8000)) * time.Microsecond
+	go func() {
+		time.Sleep(after)
+		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+	}()
+}
+
 // end notes what it is about to ask for, asks, and notes what it was told.
 func (p *producer) end(ctx context.Context, e endpoint, number uint32, commit bool, offsets map[uint32]int64) bool {
 	asked := event{Op: "end", T0: now(), Proc: p.number, Txn: number, Commit: commit}
@@ -118,6 +130,9 @@ func (p *producer) end(ctx context.Context, e endpoint, number uint32, commit bo
 		asked.Recs = append(asked.Recs, []int64{int64(counter), offset})
 	}
 	p.history.add(asked)
+	if p.random.IntN(40) == 0 {
+		p.dieSoon()
+	}
 	result := e.end(ctx, commit)
 	p.history.add(event{Op: "ended", T1: now(), Proc: p.number, Txn: number, Res: string(result)})
 	return result == ended

@@ -44,7 +44,10 @@ func (c *Child) end(tb testing.TB, sig syscall.Signal) {
 	}
 }
 
-// ExitStatus of a child that has ended; -1 if a signal ended it.
+// Signalled is the exit status of a child that a signal ended.
+const Signalled = -1
+
+// ExitStatus of a child, once it has ended.
 func (c *Child) ExitStatus() int {
 	<-c.process.exited
 	return c.process.cmd.ProcessState.ExitCode()
