@@ -125,12 +125,17 @@ func (s *txnService) newCoordinator(p *partition) *txn.Coordinator {
 	cfg.IDExpirationMS = c.TransactionalIDExpirationMS
 	cfg.CoordinatorEpoch = p.published.leaderEpoch.Load()
 	cfg.NewProducerID = s.takeProducerID
-	cfg.MaxIDs = max(cfg.MaxIDs/int(c.TransactionTopicPartitions), txnIDsPerShardMin)
+	shards := int(c.TransactionTopicPartitions)
+	cfg.MaxIDs = max(cfg.MaxIDs/shards, txnIDsPerShardMin)
+	cfg.MemoryBytes = max(cfg.MemoryBytes/int64(shards), txnMemoryMin)
 	return txn.New(cfg)
 }
 
-// txnIDsPerShardMin leaves each coordinator room where there are many.
-const txnIDsPerShardMin = 4000
+// txnIDsPerShardMin and txnMemoryMin leave each coordinator room where there are many: one transaction over 10,000 partitions.
+const (
+	txnIDsPerShardMin = 4000
+	txnMemoryMin      = 4 << 20
+)
 
 // load replays a partition into a coordinator and hands that to the goroutine.
 func (s *txnService) load(shard *txnShard, p *partition) {

@@ -135,6 +135,10 @@ func (c *Coordinator) addAll(t *transaction, additions []waiter) {
 		answer(wire.None)
 		return
 	}
+	if !c.fits(sizeOf(next.partitions)) {
+		answer(wire.ConcurrentTransactions) // clients come back, and transactions end
+		return
+	}
 	if t.state != Ongoing {
 		next.state, next.start = Ongoing, c.wall
 	}

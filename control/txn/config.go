@@ -17,6 +17,7 @@ type Config struct {
 
 	// Bounds that Kafka has not, for one coordinator.
 	MaxIDs        int   // transactional ids; a new one above it is refused with POLICY_VIOLATION
+	MemoryBytes   int64 // what ids and the partitions of their transactions hold; ids above it are refused with POLICY_VIOLATION, partitions with CONCURRENT_TRANSACTIONS
 	WaitMS        int64 // how long an added partition may wait for the transaction before, then CONCURRENT_TRANSACTIONS
 	MarkerRetryMS int64 // the pause before a marker that could not be written is written again
 }
@@ -29,6 +30,7 @@ func DefaultConfig() Config {
 		ExpirationIntervalMS: 60 * 60 * 1000,
 
 		MaxIDs:        200_000,
+		MemoryBytes:   128 << 20,
 		WaitMS:        1000,
 		MarkerRetryMS: 100,
 	}

@@ -57,6 +57,7 @@ type Coordinator struct {
 	cfg    Config
 	loaded bool
 	ids    map[string]*transaction
+	held   int64 // bytes that ids are charged with; see charge
 
 	appends    map[AppendID]func(wire.ErrorCode) // appends under way
 	lastAppend AppendID

@@ -65,6 +65,7 @@ func (c *Coordinator) bury(ts []*transaction) {
 // forget drops a transactional id; who waited for it is told so.
 func (c *Coordinator) forget(t *transaction) {
 	delete(c.ids, t.id)
+	c.discharge(t)
 	delete(c.waiting, t)
 	for _, w := range t.waiters {
 		w.answer(wire.InvalidProducerIDMapping)

@@ -39,7 +39,7 @@ func (c *Coordinator) initProducerID(h Handle, req *kmsg.InitProducerIDRequest) 
 
 // create makes a transactional id that nobody has used, without a producer epoch. It is not in the log yet.
 func (c *Coordinator) create(id string, timeoutMS int32) (*transaction, wire.ErrorCode) {
-	if len(c.ids) >= c.cfg.MaxIDs {
+	if len(c.ids) >= c.cfg.MaxIDs || !c.fits(idBytes+int64(len(id))) {
 		return nil, wire.PolicyViolation
 	}
 	producerID, ok := c.cfg.NewProducerID()
@@ -52,6 +52,7 @@ func (c *Coordinator) create(id string, timeoutMS int32) (*transaction, wire.Err
 		state: Empty, start: wire.NoTimestamp, lastUpdate: c.wall,
 	}}
 	c.ids[id] = t
+	c.charge(t)
 	c.touched = t
 	return t, wire.None
 }

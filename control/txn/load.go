@@ -34,6 +34,9 @@ func (c *Coordinator) Load(rec wire.Record) error {
 	if err := key.ReadFrom(rec.Key); err != nil || key.Version != keyVersion {
 		return &RecordError{fmt.Sprintf("a key of %d bytes, version %d", len(rec.Key), key.Version), err}
 	}
+	if before := c.ids[key.TransactionalID]; before != nil {
+		c.discharge(before)
+	}
 	if rec.Value == nil {
 		delete(c.ids, key.TransactionalID)
 		return nil
@@ -42,7 +45,9 @@ func (c *Coordinator) Load(rec wire.Record) error {
 	if err != nil {
 		return err
 	}
-	c.ids[key.TransactionalID] = &transaction{id: key.TransactionalID, metadata: m}
+	t := &transaction{id: key.TransactionalID, metadata: m}
+	c.ids[t.id] = t
+	c.charge(t)
 	return nil
 }
 

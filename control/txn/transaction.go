@@ -80,6 +80,8 @@ type transaction struct {
 	markers   MarkersID
 	// waiters are additions that wait for the transaction before to be complete, or for a record under way.
 	waiters []waiter
+	// charged is what it counts for in Coordinator.held.
+	charged int64
 }
 
 // busy reports whether the transaction changes its state, so that clients have to come back.
@@ -106,6 +108,7 @@ func (c *Coordinator) transit(t *transaction, next metadata, then func(code wire
 	}
 	next.previousProducerID = t.producerID
 	t.pending = &next
+	c.charge(t)
 	c.append([]wire.Record{next.record(t.id)}, func(code wire.ErrorCode) {
 		t.pending = nil
 		if code == wire.None {
@@ -114,6 +117,7 @@ func (c *Coordinator) transit(t *transaction, next metadata, then func(code wire
 			}
 			t.metadata = next
 		}
+		c.charge(t)
 		c.touched = t
 		then(code)
 		c.release(t)

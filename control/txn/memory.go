@@ -1,0 +1,36 @@
+package txn
+
+import "github.com/ringmill/ringmill/wire"
+
+// What a transactional id and a partition of its transaction are charged with, beside their names: their structs, an entry of
+// each map that may hold them, and of a partition the copy that the record under way has. Measured at 380 and 90 bytes.
+const (
+	idBytes        = 512
+	partitionBytes = 128
+)
+
+func sizeOf(partitions []wire.TopicPartition) (n int64) {
+	for _, p := range partitions {
+		n += partitionBytes + int64(len(p.Topic))
+	}
+	return n
+}
+
+// charge counts what t holds now in place of what it held when it was last charged.
+func (c *Coordinator) charge(t *transaction) {
+	size := idBytes + int64(len(t.id)) + sizeOf(t.partitions)
+	if t.pending != nil {
+		size += sizeOf(t.pending.partitions)
+	}
+	c.held += size - t.charged
+	t.charged = size
+}
+
+// discharge is for a transactional id that is gone.
+func (c *Coordinator) discharge(t *transaction) {
+	c.held -= t.charged
+	t.charged = 0
+}
+
+// fits says whether n more bytes may be held.
+func (c *Coordinator) fits(n int64) bool { return c.held+n <= c.cfg.MemoryBytes }
