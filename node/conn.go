@@ -31,6 +31,8 @@ type Conn struct {
 	// next is read.
 	pipeline pipeline
 	serial   bool
+	// held is what its answers are charged with; see answerMemory.
+	held int
 	// consuming guards consume against itself: an answer that comes at once calls it again.
 	consuming bool
 	// starving says that it waits for memory, starvedAt since when.
@@ -48,7 +50,8 @@ type Conn struct {
 // max.in.flight.requests.per.connection); librdkafka's plain producer goes far beyond and is slowed by this.
 const inFlightMax = 32
 
-// outBytesMax bounds answers that a client does not read; beyond it no request of its is read.
+// outBytesMax bounds answers that a client does not read; beyond it no request of its is read, and while answers fill the
+// loop's share of memory, none of it has any.
 const outBytesMax = 256 << 10
 
 // adopt makes a connection of an accepted descriptor, on the loop that is to own it.
@@ -119,6 +122,7 @@ func (c *Conn) close() {
 	}
 	c.pipeline.drop()
 	c.out.drop(c.loop)
+	c.letGo(c.held)
 	if c.in.backlog != nil {
 		c.loop.release(c.in.backlog)
 		c.in.backlog, c.in.rest = nil, nil

@@ -1,7 +1,12 @@
 package node
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/wire"
@@ -28,7 +33,7 @@ func (c *Conn) dispatch(frame []byte, buf *buffer) {
 	case h.Key == wire.KeyFetch:
 		c.loop.serveFetch(c, h, body)
 	default:
-		c.callCold(h, body)
+		c.callCold(h, body, buf)
 	}
 }
 
@@ -74,16 +79,25 @@ func sealFrame(dst []byte, start int) []byte {
 type coldCall struct {
 	pending *pending
 	request api.Request
+	// charged is what of the loop's request memory the body counts for; the loop's.
+	charged int
+	// growing says that the call has a turn of Node.growing, with this buffer.
+	growing bool
+	buffer  []byte
 }
 
 // callCold hands a request to a goroutine and reads no further one of this connection until it is answered.
-func (c *Conn) callCold(h wire.RequestHeader, body []byte) {
+func (c *Conn) callCold(h wire.RequestHeader, body []byte, buf *buffer) {
 	if len(body) > coldBytesMax {
 		c.refuse("request is too long for its kind", "api", h.Key.String(), "bytes", len(body), "max", coldBytesMax)
 		return
 	}
 	c.serial = true
 	call := &coldCall{pending: c.begin(h)}
+	if buf.provided < 0 { // what lay in a provided buffer is short
+		call.charged = len(body)
+		c.loop.slabs.copied += call.charged
+	}
 	call.request = api.Request{Header: h, Body: append([]byte(nil), body...), Client: c.client}
 	call.request.Header.ClientID = []byte(c.client.ID)
 	go c.loop.node.serveCold(c.loop, call)
@@ -96,19 +110,74 @@ const coldBytesMax = 4 << 20
 // serveCold answers one request; it runs in its own goroutine.
 func (n *Node) serveCold(l *Loop, call *coldCall) {
 	defer n.recoverCold(l, call)
-	h := call.request.Header
-	answer, err := n.answerCold(&call.request)
-	l.send(messageFunc(func(l *Loop) { l.finishCold(call, h, answer, err) }))
+	frame, err := n.answerCold(l, call)
+	l.send(messageFunc(func(l *Loop) { l.finishCold(call, frame, err) }))
 }
 
-func (n *Node) answerCold(req *api.Request) ([]byte, error) {
-	n.limitDecode(len(req.Body))
-	defer n.endDecode(len(req.Body))
-	return api.Answer(n, req)
+// answerCold makes the response's frame. What a request is decoded to counts until it is answered or its group's coordinator has
+// taken what it needs of it: that one may wait for other clients' requests, which must be decoded meanwhile.
+func (n *Node) answerCold(l *Loop, call *coldCall) ([]byte, error) {
+	req := &call.request
+	size := len(req.Body)
+	n.limitDecode(size)
+	decoded := sync.OnceFunc(func() { n.endDecode(size) })
+	defer decoded()
+	charged := call.charged > 0
+	broker := coldBroker{n, func() {
+		decoded()
+		if charged {
+			l.send(messageFunc(func(l *Loop) { l.endColdBody(call) }))
+		}
+	}}
+	if grows(req.Header.Key) {
+		select {
+		case call.buffer = <-n.growing:
+			call.growing = true
+		case <-n.quit:
+			return nil, errStopping
+		}
+	}
+	frame := wire.AppendResponseHeader(append(call.buffer, 0, 0, 0, 0), req.Header.Key, req.Header.Version, req.Header.CorrelationID)
+	frame, err := api.Answer(frame, broker, req)
+	if err != nil {
+		return nil, err
+	}
+	if call.growing {
+		call.buffer = frame
+		frame = bytes.Clone(frame)
+	}
+	return sealFrame(frame, 0), nil
 }
 
-func (l *Loop) finishCold(call *coldCall, h wire.RequestHeader, answer []byte, err error) {
-	c := call.pending.conn
+// coldBroker is the node as one cold call sees it: taken is called once a coordinator has the request.
+type coldBroker struct {
+	*Node
+	taken func()
+}
+
+// Coordinate has the coordinator of a group answer req.
+func (b coldBroker) Coordinate(id string, client api.Client, req kmsg.Request) kmsg.Response {
+	return b.coordinate(id, client, req, b.taken)
+}
+
+// errStopping ends a call that the node's stop has overtaken.
+var errStopping = errors.New("node: stopping")
+
+// endColdBody takes back what a cold request's body is charged with.
+func (l *Loop) endColdBody(call *coldCall) {
+	if call.charged > 0 {
+		l.slabs.copied -= call.charged
+		l.freed = true
+		call.charged = 0
+	}
+}
+
+func (l *Loop) finishCold(call *coldCall, frame []byte, err error) {
+	l.endColdBody(call)
+	if call.growing {
+		l.node.growing.end(call.buffer)
+	}
+	h, c := call.request.Header, call.pending.conn
 	if err != nil {
 		if !c.closing {
 			c.refuse("malformed request", "api", h.Key.String(), "version", int16(h.Version), "error", err)
@@ -120,6 +189,6 @@ func (l *Loop) finishCold(call *coldCall, h wire.RequestHeader, answer []byte, e
 	if call.request.Client.Software != "" {
 		c.client.Software = call.request.Client.Software
 	}
-	call.pending.answer = appendFrame(call.pending.answer[:0], h, answer)
+	call.pending.answer = frame
 	l.complete(call.pending)
 }

@@ -40,15 +40,17 @@
 //   - N5 a descriptor is closed only when no operation refers to it (Conn.ops, segmentFile.refs). When a loop ends,
 //     everything that it lent is back (Loop.outstanding; held by builds with the tag invariants).
 //   - N6 what one client makes the node hold is bounded: inFlightMax requests, outBytesMax of answers and one more, one
-//     cold request of coldBytesMax, and its share of the loop's request memory, which is charged as bytes arrive.
+//     cold request of coldBytesMax, and its share of the loop's request memory, which is charged as bytes arrive. What all
+//     of them make it hold is bounded too: requests wait in the sockets, and who does not read its answers is disconnected
+//     when others need the memory (answerMemory).
 //
 // # Memory
 //
 // A loop's bounds: provided buffers 8 MiB, request memory (ringmill.request.memory.bytes over the loops, and beyond it one
 // request of socket.request.max.bytes, so that large ones cannot hold each other up), free slabs slabKeep, cold-read scratch
 // 2 MiB, mailbox 2 MiB, loaded indexes indexBytesMax, the journal's plan 68 KiB, and kept for reuse outKeepMax buffers of outBufferMax (16 MiB) and
-// pendingFreeMax answers of 4 KiB (4 MiB). The node's: cold requests of coldBytesMax a connection, decodeBytesMax decoded at
-// once, what the group coordinators may hold (groupService.newCoordinator), the transactional ids (txn.Config.MaxIDs), and
-// while it cleans the cleaner's map of keys, one and a half times log.cleaner.dedupe.buffer.size, a batch, its records
+// pendingFreeMax answers of 4 KiB (4 MiB). The node's: answerBytesMax of answers, growingMax of those that grow with what the
+// node has in the making, decodeBytesMax of cold requests decoded at once, what the group coordinators may hold
+// (groupService.newCoordinator), the transactional ids and their partitions (txn.Config.MemoryBytes), and while it cleans the cleaner's map of keys, one and a half times log.cleaner.dedupe.buffer.size, a batch, its records
 // (wire.DecompressedMax) and 1 MiB to write.
 package node

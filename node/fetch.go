@@ -35,8 +35,10 @@ type fetchRequest struct {
 	waiting    bool
 	final      bool
 	abandoned  bool
-	deadline   timer
-	expires    time.Duration
+	// held is what the parts are charged with.
+	held     int
+	deadline timer
+	expires  time.Duration
 	// noted are the partitions that may hold this request as a waiter; nil if it never waited.
 	noted map[*partition]struct{}
 }
@@ -115,7 +117,9 @@ func (l *Loop) openFetch(f *fetchRequest, in *wire.FetchRequest) {
 		f.refuse(code)
 		return
 	}
-	f.gather()
+	if f.holdParts() {
+		f.gather()
+	}
 }
 
 // refuse answers the whole request with an error.
@@ -219,6 +223,21 @@ func (f *fetchRequest) wait() {
 	for _, n := range remote {
 		l.post(n.owner, n)
 	}
+}
+
+// holdParts charges the parts until the Fetch is answered; those of a session are within sessionPartsMax. It refuses where
+// there is no room for many.
+func (f *fetchRequest) holdParts() bool {
+	if f.session != nil {
+		return true
+	}
+	if len(f.parts) > fetchPartsKeep && f.conn.loop.answers.over() {
+		f.conn.refuse("a Fetch of many partitions, and answers that others do not read fill the memory", "partitions", len(f.parts))
+		return false
+	}
+	f.held = len(f.parts) * fetchPartHeld
+	f.conn.hold(f.held)
+	return true
 }
 
 // note remembers that p may hold the request as a waiter.

@@ -79,6 +79,8 @@ func (f *fetchRequest) answer(out *wire.FetchResponse) {
 	r.answer = dst
 	r.ranges = f.takeRanges(r.ranges[:0], l.fetchPieces)
 	f.pending = nil
+	f.conn.letGo(f.held)
+	f.held = 0
 	l.fetches.release(f)
 	l.complete(r)
 }

@@ -263,11 +263,14 @@ func (fs *fetchSessions) release(f *fetchRequest) {
 	}
 	if cap(f.parts) > fetchPartsKeep {
 		f.parts = nil
+		if len(f.noted) > 2*fetchPartsKeep {
+			f.forgetNoted()
+		}
 	}
 }
 
-// fetchPartsKeep is how many partitions of Fetches without a session a connection keeps room for.
-const fetchPartsKeep = 1024
+// fetchPartsKeep is how many partitions of Fetches without a session a connection keeps room for, 14 KiB.
+const fetchPartsKeep = 64
 
 // appendFetchParts resolves one topic of a request.
 func (n *Node) appendFetchParts(parts []fetchPart, t *wire.FetchTopic, v wire.APIVersion) []fetchPart {

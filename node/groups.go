@@ -220,10 +220,12 @@ func (g *groupService) txnEnded(index wire.PartitionIndex, m txnMarker, then fun
 	})
 }
 
-// call has the coordinator of a shard answer a request, and waits. The caller is the request's goroutine.
-func (g *groupService) call(shard int32, client api.Client, req kmsg.Request) kmsg.Response {
-	answer := make(chan kmsg.Response, 1)
+// call has the coordinator of a shard answer a request, and waits. The caller is the request's goroutine; taken is called on it
+// once the coordinator has handled the request and the answer is not there yet.
+func (g *groupService) call(shard int32, client api.Client, req kmsg.Request, taken func()) kmsg.Response {
+	answer, handled := make(chan kmsg.Response, 1), make(chan struct{})
 	g.inbox.put(func() {
+		defer close(handled)
 		if int(shard) >= len(g.shards) { // the topic is there a moment before its coordinators are
 			answer <- group.Refuse(req, wire.CoordinatorNotAvailable)
 			return
@@ -237,8 +239,21 @@ func (g *groupService) call(shard int32, client api.Client, req kmsg.Request) km
 	select {
 	case resp := <-answer:
 		return resp
+	case <-handled:
+		select {
+		case resp := <-answer:
+			return resp
+		default:
+			taken()
+		}
 	case <-g.node.quit:
-		return group.Refuse(req, wire.NotCoordinator)
+	}
+	refused := group.Refuse(req, wire.NotCoordinator) // now: who waits for long does not keep the request for it
+	select {
+	case resp := <-answer:
+		return resp
+	case <-g.node.quit:
+		return refused
 	}
 }
 

@@ -46,7 +46,7 @@ func (c *Conn) armRecv() {
 // mayRead says whether another request of this connection may be taken up. One that waits for memory goes on from
 // resumeStarved alone: an answer that let it go on before would have it receive twice at once then.
 func (c *Conn) mayRead() bool {
-	return !c.closing && !c.serial && !c.starving && c.pipeline.len() < inFlightMax && c.out.unsent() < outBytesMax &&
+	return !c.closing && !c.serial && !c.starving && c.pipeline.len() < inFlightMax && c.held < outBytesMax && (c.held == 0 || !c.loop.answers.over()) &&
 		c.loop.overflown == 0 && !c.loop.node.stopping.Load()
 }
 

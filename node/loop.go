@@ -27,6 +27,7 @@ type Loop struct {
 	parts   slots[partition]
 	fetches fetchSessions
 	slabs   slabPool
+	answers answerMemory
 
 	// dirty are the partitions with planned appends of this turn; active those with bytes to send.
 	dirty  []*partition
@@ -161,6 +162,7 @@ func (l *Loop) turn(events []iouring.Event) {
 	l.sync.start(l)
 	l.resumeStarved()
 	l.flushConns()
+	l.shedAnswers()
 	l.flushOverflow()
 	l.sweep()
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"github.com/ringmill/ringmill/control/group"
+	"github.com/ringmill/ringmill/control/txn"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -13,13 +14,20 @@ const (
 	providedBytes    = 512 * 16 << 10
 	// decodedFactor is how much larger than its bytes kmsg's form of a cold request may be.
 	decodedFactor = 32
+	// answerGrowth is how much room an answer's bytes may take while others are appended to them.
+	answerGrowth = 2
 )
 
 // memoryBound is the sum of the bounds on what clients can make the node hold, in bytes: what the loops keep, the requests
-// under way and the coordinators. What a topic, a partition or a connection takes by being there is not in it.
+// under way, answers and the coordinators. What a topic, a partition or a connection (a short request, 16 KiB, and room for 64
+// partitions to fetch) takes by being there is not in it, nor what the garbage collector has not taken back yet.
 func (n *Node) memoryBound() int64 {
+	cfg := n.config()
 	loop := int64(providedBytes + slabKeep + coldReadsMax*coldReadBytes + 2*mailboxMax*messageBytes + indexBytesMax +
-		outKeepMax*outBufferMax + pendingFreeMax*answerKeptBytes + sessionPartsMax*sessionPartBytes)
-	shared := n.config().RequestMemoryBytes + decodedFactor*decodeBytesMax + recordReaders*wire.DecompressedMax
-	return loop*int64(len(n.loops)) + shared + group.DefaultConfig().MemoryBytes
+		outKeepMax*outBufferMax + pendingFreeMax*answerKeptBytes + sessionPartsMax*sessionPartBytes + produceFreeMax*produceItemsKeep*produceItemBytes)
+	requests := cfg.RequestMemoryBytes + cfg.RequestMemoryBytes/int64(produceEntryBytesMin)*int64(produceItemBytes) +
+		decodedFactor*decodeBytesMax + recordReaders*wire.DecompressedMax
+	answers := int64(answerGrowth*answersOfLoop(cfg.Loops)*cfg.Loops + growingMax(cfg.Loops)*growingKeepMax)
+	txns := max(txn.DefaultConfig().MemoryBytes, int64(cfg.TransactionTopicPartitions)*txnMemoryMin)
+	return loop*int64(len(n.loops)) + requests + answers + group.DefaultConfig().MemoryBytes + txns
 }

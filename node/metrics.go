@@ -77,11 +77,11 @@ func (m *nodeMetrics) write(w io.Writer) {
 type loopMetrics struct {
 	node *nodeMetrics
 
-	received, sent, refused, faulted, starved *metrics.Counter
-	batches, records, appendedBytes           *metrics.Counter
-	rolls, coldRanges, coldLookups            *metrics.Counter
-	syncs, syncedPartitions                   *metrics.Counter
-	journalFull, checkpoints                  *metrics.Counter
+	received, sent, refused, faulted, shed, starved *metrics.Counter
+	batches, records, appendedBytes                 *metrics.Counter
+	rolls, coldRanges, coldLookups                  *metrics.Counter
+	syncs, syncedPartitions                         *metrics.Counter
+	journalFull, checkpoints                        *metrics.Counter
 }
 
 func newLoopMetrics(m *nodeMetrics, loop int) loopMetrics {
@@ -90,7 +90,7 @@ func newLoopMetrics(m *nodeMetrics, loop int) loopMetrics {
 	}
 	return loopMetrics{
 		node: m, received: c("received_bytes_total"), sent: c("sent_bytes_total"),
-		refused: c("connections_refused_total"), faulted: c("connections_closed_for_faults_total"), starved: c("receive_waits_for_memory_total"),
+		refused: c("connections_refused_total"), faulted: c("connections_closed_for_faults_total"), shed: c("connections_closed_unread_total"), starved: c("receive_waits_for_memory_total"),
 		batches: c("appended_batches_total"), records: c("appended_records_total"), appendedBytes: c("appended_bytes_total"),
 		rolls: c("segment_rolls_total"), coldRanges: c("fetch_cold_ranges_total"), coldLookups: c("fetch_cold_lookups_total"),
 		syncs: c("sync_rounds_total"), syncedPartitions: c("sync_round_partitions_total"),

@@ -60,6 +60,8 @@ type Node struct {
 	recordReaders chan struct{}
 	// decoding bounds the cold requests that are decoded at once, by bytes.
 	decoding decodeLimit
+	// growing are the turns of answers that grow with what the node has; see grows.
+	growing growingTurns
 
 	http *admin
 	// ready says that /readyz may say so; stopping, that the node goes down; quit is closed when goroutines must end.
@@ -190,7 +192,7 @@ func (n *Node) recoverCold(l *Loop, call *coldCall) {
 	if !n.stopping.Load() {
 		slog.Error("BUG in a handler", "api", call.request.Header.Key.String(), "version", int16(call.request.Header.Version), "fault", fault, "stack", string(debug.Stack()))
 	}
-	l.send(messageFunc(func(l *Loop) { l.finishCold(call, call.request.Header, nil, errHandler) }))
+	l.send(messageFunc(func(l *Loop) { l.finishCold(call, nil, errHandler) }))
 }
 
 // errHandler closes the connection of a client whose request met a fault.

@@ -73,6 +73,9 @@ func (l *Loop) complete(r *pending) {
 		dropRanges(r.ranges)
 		return
 	}
+	if !r.silent {
+		c.hold(len(r.answer))
+	}
 	for c.pipeline.len() > 0 && c.pipeline.front().done {
 		l.sendAnswer(c, c.pipeline.pop())
 	}
@@ -82,7 +85,9 @@ func (l *Loop) complete(r *pending) {
 
 func (l *Loop) sendAnswer(c *Conn, r *pending) {
 	if !r.silent {
-		c.out.append(l, r.answer, r.ranges)
+		if c.out.append(l, r.answer, r.ranges) {
+			r.answer = nil
+		}
 		c.activate()
 	}
 	l.givePending(r)

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"unsafe"
+
 	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/wire"
@@ -20,6 +22,8 @@ type produceRequest struct {
 	topics  []producedTopic
 	items   []produceItem
 	failed  bool
+	// charged is what the items count for in the loop's request memory.
+	charged int
 }
 
 // producedTopic is a run of items of one topic, as the answer lists them.
@@ -61,7 +65,7 @@ type produceScratch struct {
 const produceFreeMax = 256
 
 // produceItemsKeep is the longest list of items that is kept with one.
-const produceItemsKeep = 1024
+const produceItemsKeep = 128
 
 // handle runs an item on its owner, then, returned, on its request's loop.
 func (item *produceItem) handle(l *Loop) {
@@ -83,7 +87,13 @@ func (l *Loop) serveProduce(c *Conn, h wire.RequestHeader, body []byte, buf *buf
 		c.refuse("Produce has too many partitions", "partitions", n, "max", producePartitionsMax)
 		return
 	}
+	items, ok := l.chargeItems(countPartitions(in), len(body))
+	if !ok {
+		c.refuse("Produce has entries without records, and there is no memory for them", "partitions", countPartitions(in), "bytes", len(body))
+		return
+	}
 	req := l.takeProduce()
+	req.charged = items
 	req.loop, req.pending, req.buf, req.acks = l, c.begin(h), buf, in.Acks
 	req.claim = claimOf(in.TransactionalID, h.Version)
 	buf.refs++
@@ -92,6 +102,27 @@ func (l *Loop) serveProduce(c *Conn, h wire.RequestHeader, body []byte, buf *buf
 	if !l.readRecords(req) {
 		l.sendItems(req)
 	}
+}
+
+// produceItemBytes is what an item takes, produceEntryBytesMin the shortest entry that has a record: a batch's header, its index,
+// two lengths and seven bytes of record.
+const (
+	produceItemBytes     = int(unsafe.Sizeof(produceItem{}))
+	produceEntryBytesMin = wire.RecordBatchOverhead + 4 + 2 + 7
+)
+
+// chargeItems charges the items of a request to request memory where its entries are too short to have records: those of others
+// are bounded by their bytes. false if that has no room.
+func (l *Loop) chargeItems(entries, bytes int) (charged int, ok bool) {
+	if entries*produceEntryBytesMin <= bytes {
+		return 0, true
+	}
+	charged = entries * produceItemBytes
+	if l.slabs.charged+l.slabs.copied+charged > l.slabs.max {
+		return 0, false
+	}
+	l.slabs.charged += charged
+	return charged, true
 }
 
 // sendItems sends each item that is not refused yet to its partition's owner.
@@ -224,6 +255,8 @@ func (l *Loop) itemDone(req *produceRequest) {
 	r.answer = l.appendProduceAnswer(r.answer[:0], r, req)
 	failedSilently := r.silent && req.failed
 	l.release(req.buf)
+	l.slabs.charged -= req.charged
+	l.freed = l.freed || req.charged > 0
 	conn := r.conn
 	l.complete(r)
 	l.giveProduce(req)

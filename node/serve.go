@@ -84,6 +84,7 @@ func newNode(cfg *config.Config) *Node {
 		cleanerStopped: make(chan struct{}),
 	}
 	n.cfg.Store(cfg)
+	n.growing = newGrowingTurns(cfg.Loops)
 	n.decoding.cond = sync.NewCond(&n.decoding.mu)
 	n.recordReaders = make(chan struct{}, recordReaders)
 	n.moves = newLogMoves(cfg.MovesAtOnce())
@@ -102,6 +103,7 @@ func newLoop(n *Node, index int) *Loop {
 	return &Loop{
 		node: n, index: index, overflow: make([][]Message, cfg.Loops), metrics: newLoopMetrics(n.metrics, index),
 		slabs:   slabPool{max: int(cfg.RequestMemoryBytes) / cfg.Loops},
+		answers: answerMemory{max: answersOfLoop(cfg.Loops)},
 		fetches: fetchSessions{byID: make(map[int32]*fetchSession), max: max(1, cfg.FetchSessionSlots/cfg.Loops)},
 		stopped: make(chan struct{}),
 	}
@@ -163,7 +165,7 @@ func (n *Node) report(out io.Writer, notices []config.Notice) {
 	fmt.Fprintf(out, "fetches   sendfile from the page cache; what is cold is read in by the ring first\n")
 	cfg := n.config()
 	fmt.Fprintf(out, "flush     %s; loops %d; journals up to %d MiB\n", cfg.FlushPolicy(), len(n.loops), cfg.JournalBytes*int64(len(n.loops))>>20)
-	fmt.Fprintf(out, "memory    up to %d MiB for clients, %d MiB of it for requests\n", n.memoryBound()>>20, cfg.RequestMemoryBytes>>20)
+	fmt.Fprintf(out, "memory    up to %d MiB for clients, %d MiB of it for requests, %d MiB for answers\n", n.memoryBound()>>20, cfg.RequestMemoryBytes>>20, answersOfLoop(cfg.Loops)*cfg.Loops>>20)
 	if n.http != nil {
 		fmt.Fprintf(out, "status    http://%s\n", n.http.listener.Addr())
 	}

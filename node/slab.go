@@ -25,6 +25,8 @@ type slabPool struct {
 	// max is the bound on charged bytes; charged is what is out now. over is the one slab that exceeds it, if one does.
 	max, charged int
 	over         *buffer
+	// copied is what counts beside the slabs: bodies that cold calls have copied out of them.
+	copied int
 	// free keeps slabs of each class for reuse, freeBytes of them in all.
 	free      [slabClasses][][]byte
 	freeBytes int
@@ -93,7 +95,7 @@ func (s *slabPool) takeLarge(n int) *buffer {
 // fits says whether n more bytes may be charged to b, nil for a new slab. One slab at a time may exceed the bound:
 // otherwise large frames that only fit one by one would hold each other up, and one larger than the bound never end.
 func (s *slabPool) fits(n int, b *buffer) bool {
-	return s.charged+n <= s.max || s.over == nil || s.over == b
+	return s.charged+s.copied+n <= s.max || s.over == nil || s.over == b
 }
 
 func (s *slabPool) charge(b *buffer, n int) *buffer {

@@ -95,8 +95,8 @@ func (s *slabPool) drop() {
 
 // outstanding is an account of what a stopped loop has lent out and not got back; "" if that is nothing.
 func (l *Loop) outstanding() string {
-	if l.provided == 0 && l.slabs.charged == 0 && l.conns.live == 0 {
+	if l.provided == 0 && l.slabs.charged == 0 && l.answers.held == 0 && l.conns.live == 0 {
 		return ""
 	}
-	return fmt.Sprintf("loop %d: %d provided buffers, %d bytes of slabs, %d connections", l.index, l.provided, l.slabs.charged, l.conns.live)
+	return fmt.Sprintf("loop %d: %d provided buffers, %d bytes of slabs, %d of answers, %d connections", l.index, l.provided, l.slabs.charged, l.answers.held, l.conns.live)
 }

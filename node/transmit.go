@@ -45,8 +45,13 @@ func (t *transmit) unsent() int { return len(t.mem) - t.sent }
 
 func (t *transmit) empty() bool { return t.sent == len(t.mem) && len(t.ranges) == 0 }
 
-// append queues an answer. The ranges' references become t's.
-func (t *transmit) append(l *Loop, answer []byte, ranges []fileRange) {
+// append queues an answer. The ranges' references become t's; taken says that the answer's bytes do too, as a large one's do that
+// nothing is before.
+func (t *transmit) append(l *Loop, answer []byte, ranges []fileRange) (taken bool) {
+	if t.mem == nil && len(answer) > outBufferMax {
+		t.mem, t.ranges = answer, append(t.ranges, ranges...)
+		return true
+	}
 	if t.mem == nil {
 		t.mem = l.takeOutBuffer()
 	}
@@ -57,6 +62,7 @@ func (t *transmit) append(l *Loop, answer []byte, ranges []fileRange) {
 		r.at += base
 		t.ranges = append(t.ranges, r)
 	}
+	return false
 }
 
 // compact moves what is not sent to the front once that costs less than it frees: a client that reads slowly but without
@@ -162,6 +168,7 @@ func (l *Loop) sendNext(c *Conn, budget int64) (int64, error) {
 	if t.sent < limit {
 		n, err := iouring.SendNoWait(c.fd, t.mem[t.sent:limit], len(t.ranges) > 0)
 		t.sent += max(n, 0)
+		c.letGo(max(n, 0))
 		return int64(n), err
 	}
 	return l.sendRange(c, &t.ranges[0], budget)

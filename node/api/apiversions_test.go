@@ -85,7 +85,7 @@ func TestServed(t *testing.T) {
 func TestAPIVersionsOfAnUnknownVersion(t *testing.T) {
 	for _, v := range []wire.APIVersion{5, 9, 32767, -1} {
 		r := &Request{Header: wire.RequestHeader{Key: wire.KeyApiVersions, Version: v}, Body: []byte{1, 2, 3}}
-		got, err := Answer(newFakeBroker(t), r)
+		got, err := Answer(nil, newFakeBroker(t), r)
 		if want := []byte{0, 35, 0, 0, 0, 1, 0, 18, 0, 0, 0, 4}; err != nil || !bytes.Equal(got, want) {
 			t.Errorf("version %d: %v %v", v, got, err)
 		}
@@ -104,7 +104,7 @@ func TestAPIVersionsChecksAndKeepsTheSoftware(t *testing.T) {
 		req := apiVersionsRequest(c.name, c.version)
 		req.SetVersion(3)
 		r := &Request{Header: wire.RequestHeader{Key: wire.KeyApiVersions, Version: 3}, Body: req.AppendTo(nil)}
-		body, err := Answer(b, r)
+		body, err := Answer(nil, b, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestAnswerRefusesBytesThatAreNoRequest(t *testing.T) {
 		}
 		// A body of one byte is none of these requests in any version: each begins with a string, an array or a number.
 		req := &Request{Header: wire.RequestHeader{Key: r.key, Version: r.max}, Body: []byte{0xff}}
-		if _, err := Answer(newFakeBroker(t), req); err == nil || !strings.Contains(err.Error(), r.key.String()) {
+		if _, err := Answer(nil, newFakeBroker(t), req); err == nil || !strings.Contains(err.Error(), r.key.String()) {
 			t.Errorf("%s: %v", r.key, err)
 		}
 	}

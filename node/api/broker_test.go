@@ -331,7 +331,7 @@ func ask[P kmsg.Response](t testing.TB, b Broker, version int16, req kmsg.Reques
 	req.SetVersion(version)
 	r := &Request{Header: wire.RequestHeader{Key: wire.APIKey(req.Key()), Version: wire.APIVersion(version)}, Body: req.AppendTo(nil),
 		Client: Client{ID: "test", Host: "/127.0.0.1"}}
-	body, err := Answer(b, r)
+	body, err := Answer(nil, b, r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func FuzzAnswer(f *testing.F) {
 		b := newFakeBroker(t)
 		b.withTopic(t, "v", 2)
 		b.OffsetsTopicReady()
-		answer, err := Answer(b, &Request{Header: h, Body: body})
+		answer, err := Answer(nil, b, &Request{Header: h, Body: body})
 		if err != nil || !r.Contains(h.Version) {
 			return
 		}

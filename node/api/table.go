@@ -61,19 +61,21 @@ func Served(key wire.APIKey) (r wire.VersionRange, known bool) {
 	return r, true
 }
 
-// Answer decodes a request of a served version and has it answered: the response's body. r.Client may be completed. An
-// error means that the bytes are no such request.
-func Answer(b Broker, r *Request) ([]byte, error) {
+// Answer decodes a request of a served version and has it answered: it appends the response's body to dst. r.Client may be
+// completed, and r.Body is given up: the answer may be long in coming. An error means that the bytes are no such request.
+func Answer(dst []byte, b Broker, r *Request) ([]byte, error) {
 	if r.Header.Key == wire.KeyApiVersions {
-		return answerAPIVersions(b, r)
+		body, err := answerAPIVersions(b, r)
+		return append(dst, body...), err
 	}
 	req, err := decode(r.Header, r.Body)
+	r.Body = nil
 	if err != nil {
 		return nil, err
 	}
 	resp := served[r.Header.Key].handle(b, r, req)
 	resp.SetVersion(int16(r.Header.Version))
-	return resp.AppendTo(nil), nil
+	return resp.AppendTo(dst), nil
 }
 
 // decode reads a body with kmsg.
