@@ -27,6 +27,8 @@ type groupService struct {
 	// waiting are the requests under way, by handle.
 	waiting map[group.Handle]chan kmsg.Response
 	next    group.Handle
+	// asking is the last call to share coordinators that is under way for a group: it is closed when that ends.
+	asking  map[string]chan struct{}
 	memory  *group.Memory // of all shards: 7,000 members that subscribe to 200 topics take a quarter of it
 	stopped chan struct{}
 	// loading counts shards that are being read; /readyz waits for none.
@@ -47,7 +49,7 @@ type groupShard struct {
 func newGroupService(n *Node) *groupService {
 	return &groupService{
 		node: n, waiting: make(map[group.Handle]chan kmsg.Response), stopped: make(chan struct{}),
-		inbox: newServiceInbox(), loaded: make(chan struct{}),
+		asking: make(map[string]chan struct{}), inbox: newServiceInbox(), loaded: make(chan struct{}),
 		memory: group.NewMemory(group.DefaultConfig().MemoryBytes),
 	}
 }
@@ -279,15 +281,24 @@ const (
 	stateRetryMax = 800 * time.Millisecond
 )
 
-// ask has the share coordinators answer a call, which may take a while; the answer comes back to the inbox.
+// ask has the share coordinators answer a call, after those of the same group that were asked before, which may take a while;
+// the answer comes back to the inbox.
 func (g *groupService) ask(s *groupShard, call group.StateCall) {
-	coordinator := s.coordinator
+	coordinator, before, done := s.coordinator, g.asking[call.Group], make(chan struct{})
+	g.asking[call.Group] = done
 	go func() {
+		if before != nil {
+			<-before
+		}
+		defer close(done)
 		resp := g.node.shareState(call.Request)
 		for wait := stateRetryMin; group.StateRetriable(resp) && wait <= stateRetryMax && g.node.sleep(wait); wait *= 2 {
 			resp = g.node.shareState(call.Request)
 		}
 		g.inbox.put(func() {
+			if g.asking[call.Group] == done {
+				delete(g.asking, call.Group)
+			}
 			if s.coordinator == coordinator {
 				g.apply(s, coordinator.StateAnswered(g.nowMS(), call.ID, resp))
 			}

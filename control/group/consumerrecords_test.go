@@ -83,7 +83,7 @@ func TestConsumerRecordsAreKafkas(t *testing.T) {
 	}
 }
 
-func goldenRecord(t *testing.T, key, value string) wire.Record {
+func goldenRecord(t testing.TB, key, value string) wire.Record {
 	rec := wire.Record{Key: unhex(t, key)}
 	if value != "" {
 		rec.Value = unhex(t, value)

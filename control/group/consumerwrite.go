@@ -130,7 +130,7 @@ func (a *consumerAppend) appended(c *Coordinator, code wire.ErrorCode) {
 			c.reply(r.handle, errorResponse(r.req, code))
 		}
 		if r.call != nil {
-			r.call.answered(c, RefuseState(r.call.request(), code))
+			c.refuseCall(r.call, code)
 		}
 	}
 	if c.groups[g.id] != g {

@@ -41,7 +41,7 @@ type Append struct {
 type Effects struct {
 	Replies    []Reply
 	Appends    []Append
-	StateCalls []StateCall // to share coordinators, in any order
+	StateCalls []StateCall // to share coordinators
 	NextTickMS int64       // when Tick is due, monotonic; calling it earlier does no harm. math.MaxInt64: there is nothing to wait for
 }
 
@@ -257,7 +257,7 @@ func (c *Coordinator) Unload(nowMS int64) Effects {
 	for _, id := range sortedKeys(c.stateCalls) {
 		call := c.stateCalls[id]
 		delete(c.stateCalls, id)
-		call.answered(c, RefuseState(call.request(), wire.NotCoordinator))
+		c.refuseCall(call, wire.NotCoordinator)
 	}
 	c.phase, c.nextExpiryMS, c.expiring = phaseUnloaded, math.MaxInt64, nil
 	return c.end()

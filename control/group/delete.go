@@ -86,6 +86,13 @@ func (g *group) tombstones() []wire.Record {
 			records = append(records, offsetTombstone(g.id, topic, partition))
 		}
 	}
+	for _, w := range g.consumerWrites { // under way: they may fail, and these not
+		for _, name := range w.names {
+			if name.kind.namesMore() {
+				g.unwritten.add(name)
+			}
+		}
+	}
 	switch {
 	case g.share != nil:
 		g.touchShareTombstones()

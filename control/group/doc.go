@@ -142,7 +142,7 @@
 //	M6  a member that is unrevoked has something to revoke, or left for a while
 //	M7  a member of a consumer group has a session that runs
 //	M8  a member that is stable in the targets' epoch has its target
-//	S1  a share group has nothing of the other protocols, offsets neither
+//	S1  a share group has nothing of the other protocols
 //	S2  no member and no target is ahead of the group's epoch
 //	S3  the state is what the members make it
 //	S4  subscriptions are counted exactly

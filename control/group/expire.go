@@ -105,7 +105,6 @@ func (c *Coordinator) TopicDeleted(name string) Effects {
 			if g.share != nil && g.state != Dead {
 				c.forgetGoneTopics(g)
 				c.settle(g)
-				continue
 			}
 			var writes []offsetWrite
 			for _, partition := range g.offsets.sortedPartitions(name) {

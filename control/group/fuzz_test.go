@@ -14,6 +14,10 @@ func FuzzLoad(f *testing.F) {
 		rec := c.record()
 		f.Add(rec.Key, rec.Value, rec.Key, []byte(nil))
 	}
+	for _, c := range shareGolden {
+		rec := goldenRecord(f, c.key, c.value)
+		f.Add(rec.Key, rec.Value, rec.Key, []byte(nil))
+	}
 	f.Fuzz(func(t *testing.T, key, value, key2, value2 []byte) {
 		c := New(measuredConfig(), 1)
 		for _, rec := range []wire.Record{{Key: key, Value: value}, {Key: key2, Value: value2}, {Key: key}} {

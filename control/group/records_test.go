@@ -71,7 +71,7 @@ func goldenStaticGroup() wire.Record {
 	return groupRecord(g, currentAssignment)
 }
 
-func unhex(t *testing.T, s string) []byte {
+func unhex(t testing.TB, s string) []byte {
 	t.Helper()
 	return mustUnhex(s)
 }

@@ -11,7 +11,7 @@ import (
 func (g *group) checkShare() {
 	sg := g.share
 	switch {
-	case len(g.members)+len(g.pending)+g.offsets.entries > 0 || g.consumer != nil || g.timer.armed():
+	case len(g.members)+len(g.pending) > 0 || g.consumer != nil || g.timer.armed():
 		g.shareBroken("S1", "there is something left of another protocol")
 	case sg.targetEpoch > sg.epoch:
 		g.shareBroken("S2", "targets of an epoch that is still to come")

@@ -83,12 +83,12 @@ func (d *stateDeletions) appended(c *Coordinator, code wire.ErrorCode) {
 		if code == wire.None {
 			c.ask(call)
 		} else {
-			call.answered(c, RefuseState(call.req, code))
+			c.refuseCall(call, code)
 		}
 	}
 }
 
-func (s *stateDeletion) request() kmsg.Request { return s.req }
+func (s *stateDeletion) request() (string, kmsg.Request) { return s.req.GroupID, s.req }
 
 // answered goes on with the tombstones once all groups' states are deleted, or are not.
 func (s *stateDeletion) answered(c *Coordinator, resp kmsg.Response) {

@@ -17,6 +17,7 @@ type shareGroup struct {
 	checked      bool   // metadataHash was compared with the topics of version checkedAt
 	checkedAt    uint64
 	uncovered    bool // partitions were initialized, or lost a member, since a heartbeat looked whether the targets have them
+	stale        bool // records of the targets were lost: the next heartbeat has to compute them again
 
 	members map[string]*shareMember
 	names   map[string]int // topic -> members that subscribe to it

@@ -160,8 +160,9 @@ func (c *Coordinator) refreshShareTopics(g *group, changed bool) {
 		changed = changed || !c.coversInitialized(sg)
 		sg.uncovered = false
 	}
-	if changed || sg.epoch == 0 {
+	if changed || sg.stale || sg.epoch == 0 {
 		c.bumpShareEpoch(g)
+		sg.stale = false
 	}
 }
 

@@ -150,6 +150,14 @@ func (c *Coordinator) finishLoadingShare(g *group) {
 		}
 	}
 	sg.targetEpoch = min(max(l.targetEpoch, 0), sg.epoch)
+	for _, m := range sg.members { // an append that failed before one that did not
+		switch {
+		case m.epoch > sg.targetEpoch:
+			sg.stale = true
+		case m.epoch == sg.targetEpoch && !m.assigned.Equal(m.target):
+			m.target, sg.stale = m.assigned, true
+		}
+	}
 	c.forgetGoneTopics(g)
 	c.settle(g)
 }

@@ -113,7 +113,7 @@ type shareOffsetsRead struct {
 	names map[wire.TopicID]string
 }
 
-func (s *shareOffsetsRead) request() kmsg.Request { return s.req }
+func (s *shareOffsetsRead) request() (string, kmsg.Request) { return s.req.GroupID, s.req }
 
 func (s *shareOffsetsRead) answered(c *Coordinator, resp kmsg.Response) {
 	out := &s.of.resp.Groups[s.at]
@@ -313,7 +313,7 @@ func (d *shareOffsetsDeletion) refuse(topic string, code wire.ErrorCode, message
 	d.resp.Topics = append(d.resp.Topics, t)
 }
 
-func (d *shareOffsetsDeletion) request() kmsg.Request { return d.req }
+func (d *shareOffsetsDeletion) request() (string, kmsg.Request) { return d.req.GroupID, d.req }
 
 // answered forgets the topics whose states are deleted, and tells the client of each once that is durable.
 func (d *shareOffsetsDeletion) answered(c *Coordinator, resp kmsg.Response) {

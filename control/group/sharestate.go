@@ -16,24 +16,33 @@ import (
 type StateCallID uint64
 
 // StateCall is a request to the share coordinators: InitializeShareGroupState, DeleteShareGroupState or
-// ReadShareGroupStateSummary. Its answer, or RefuseState where there is none, comes back by StateAnswered.
+// ReadShareGroupStateSummary. Its answer, or RefuseState where there is none, comes back by StateAnswered. A call begins when
+// those of the same group with smaller ids have ended: a state that is deleted and made again must not be deleted last.
 type StateCall struct {
 	ID      StateCallID
+	Group   string
 	Request kmsg.Request
 }
 
 // shareCall is a StateCall with what is to be done then. It goes out once the records of the change that it is part of are
 // durable; if they failed, it gets a refusal without having gone out.
 type shareCall interface {
-	request() kmsg.Request
+	request() (group string, req kmsg.Request)
 	answered(c *Coordinator, resp kmsg.Response)
+}
+
+// refuseCall ends a call that does not go out, or has no answer.
+func (c *Coordinator) refuseCall(call shareCall, code wire.ErrorCode) {
+	_, req := call.request()
+	call.answered(c, RefuseState(req, code))
 }
 
 // ask has a call sent.
 func (c *Coordinator) ask(call shareCall) {
 	c.lastStateCall++
 	c.stateCalls[c.lastStateCall] = call
-	c.fx.StateCalls = append(c.fx.StateCalls, StateCall{ID: c.lastStateCall, Request: call.request()})
+	id, req := call.request()
+	c.fx.StateCalls = append(c.fx.StateCalls, StateCall{ID: c.lastStateCall, Group: id, Request: req})
 }
 
 // StateAnswered takes the answer to a StateCall.
@@ -228,7 +237,7 @@ type shareInitialization struct {
 	req   *kmsg.InitializeShareGroupStateRequest
 }
 
-func (s *shareInitialization) request() kmsg.Request { return s.req }
+func (s *shareInitialization) request() (string, kmsg.Request) { return s.req.GroupID, s.req }
 
 // answered takes note of what is initialized. What is not is asked for again by the next heartbeat.
 func (s *shareInitialization) answered(c *Coordinator, resp kmsg.Response) {
