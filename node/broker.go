@@ -95,6 +95,7 @@ func (n *Node) DeleteTopic(name string, id wire.TopicID) wire.ErrorCode {
 	}
 	n.groups.topicDeleted(name)
 	n.shareLog.topicDeleted(t.id)
+	n.shares.topicDeleted(t.id)
 	return wire.None
 }
 

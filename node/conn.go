@@ -43,6 +43,8 @@ type Conn struct {
 
 	fetch  fetchRequest
 	client api.Client
+	// shares says that a share session may have been opened on it.
+	shares bool
 	listen *listener
 }
 
@@ -60,6 +62,7 @@ func (l *Loop) adopt(fd int, from *listener, peer netip.AddrPort) {
 	c.client.Host = peer.Addr().Unmap().String()
 	c.client.Port = peer.Port()
 	c.client.ListenerName = from.name
+	c.client.Connection = l.node.connectionIDs.Add(1)
 	c.fetch.init(c)
 	c.slot, c.generation = l.conns.add(c)
 	c.armRecv()
@@ -117,6 +120,9 @@ func (c *Conn) close() {
 	c.loop.engine.CancelFD(c.fd)
 	_ = unix.Shutdown(c.fd, unix.SHUT_RDWR)
 	c.fetch.abandon()
+	if c.shares {
+		c.loop.node.shares.disconnected(c.client.Connection)
+	}
 	if c.reading != nil {
 		c.reading.gone.Store(true)
 	}

@@ -93,6 +93,7 @@ func (c *Conn) callCold(h wire.RequestHeader, body []byte, buf *buffer) {
 		return
 	}
 	c.serial = true
+	c.shares = c.shares || h.Key == wire.KeyShareFetch
 	call := &coldCall{pending: c.begin(h)}
 	if buf.provided < 0 { // what lay in a provided buffer is short
 		call.charged = len(body)

@@ -127,6 +127,7 @@ func (tn *testNode) kill() {
 	<-tn.groups.stopped
 	<-tn.txns.stopped
 	<-tn.shareLog.stopped
+	<-tn.shares.stopped
 	tn.stopLoops()
 	tn.closeFiles()
 	tn.ended()

@@ -49,9 +49,12 @@ type Node struct {
 	groups    *groupService
 	txns      *txnService
 	shareLog  *shareStateService
+	shares    *shareService
 	sessions  sessionHomes
 	listeners []*listener
 
+	// connectionIDs numbers the connections.
+	connectionIDs atomic.Uint64
 	// openFiles counts the segment files that are open, see segmentFile.
 	openFiles atomic.Int64
 	probeMu   sync.Mutex

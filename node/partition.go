@@ -172,7 +172,11 @@ func (l *Loop) apply(p *partition) {
 		}
 		w := l.eff.Wake[woken]
 		woken++
-		l.wakeFetch(w.Ref.(*fetchRequest), w.Generation)
+		if f, ok := w.Ref.(*fetchRequest); ok {
+			l.wakeFetch(f, w.Generation)
+		} else {
+			w.Ref.(*shareWatch).moved()
+		}
 	}
 	l.eff.Reset()
 	l.applying = false

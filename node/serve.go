@@ -52,6 +52,7 @@ func (n *Node) start() error {
 	n.txns.start()
 	go n.shareLog.run()
 	n.shareLog.start()
+	go n.shares.run()
 	n.startHousekeeping()
 	n.resumeMoves()
 	n.startCleaner()
@@ -90,7 +91,7 @@ func newNode(cfg *config.Config) *Node {
 	n.moves = newLogMoves(cfg.MovesAtOnce())
 	n.groups = newGroupService(n)
 	n.txns = newTxnService(n)
-	n.shareLog = newShareStateService(n)
+	n.shareLog, n.shares = newShareStateService(n), newShareService(n)
 	n.sessions.home = make(map[int32]*Loop)
 	for i := range cfg.Loops {
 		n.loops = append(n.loops, newLoop(n, i))

@@ -189,6 +189,9 @@ func (s *shareStateService) topicDeleted(id wire.TopicID) {
 	})
 }
 
+// ShareState is shareState, for clients.
+func (n *Node) ShareState(req kmsg.Request) kmsg.Response { return n.shareState(req) }
+
 // shareState has the share coordinator answer a request of the APIs 83 to 87, and waits. It makes __share_group_state if that
 // is not there yet.
 func (n *Node) shareState(req kmsg.Request) kmsg.Response {

@@ -25,6 +25,7 @@ func (n *Node) stop() error {
 	<-n.groups.stopped
 	<-n.txns.stopped
 	<-n.shareLog.stopped
+	<-n.shares.stopped
 	<-n.cleanerStopped
 	n.moves.stop()
 	if !failed {

@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/control/share"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -15,12 +16,18 @@ const (
 	shareCoordinator       int8 = 2
 )
 
+// findShareCoordinatorFrom is the first version that asks for share coordinators (KIP-932).
+const findShareCoordinatorFrom = 6
+
 // findCoordinatorManyFrom is the first version that asks for several keys at once (KIP-699).
 const findCoordinatorManyFrom = 4
 
 func findCoordinator(b Broker, r *Request, req *kmsg.FindCoordinatorRequest) *kmsg.FindCoordinatorResponse {
 	resp := kmsg.NewPtrFindCoordinatorResponse()
 	found := lookUpCoordinator(b, r, req.CoordinatorType)
+	if req.CoordinatorType == shareCoordinator && req.Version < findShareCoordinatorFrom {
+		found = noCoordinator(wire.InvalidRequest, "share coordinators are known from version 6 on")
+	}
 	if req.Version < findCoordinatorManyFrom {
 		if resp.ErrorCode, resp.ErrorMessage = found.ErrorCode, found.ErrorMessage; found.ErrorCode == 0 {
 			resp.ErrorMessage = kmsg.StringPtr(wire.None.String()) // as Kafka; from version 4 on it says nothing
@@ -31,6 +38,9 @@ func findCoordinator(b Broker, r *Request, req *kmsg.FindCoordinatorRequest) *km
 	resp.Coordinators = make([]kmsg.FindCoordinatorResponseCoordinator, len(req.CoordinatorKeys))
 	for i, key := range req.CoordinatorKeys {
 		resp.Coordinators[i] = found
+		if _, ok := share.ParseKey(key); !ok && req.CoordinatorType == shareCoordinator {
+			resp.Coordinators[i] = noCoordinator(wire.InvalidRequest, "a share coordinator's key is group:topicId:partition")
+		}
 		resp.Coordinators[i].Key = key
 	}
 	return resp
@@ -38,15 +48,21 @@ func findCoordinator(b Broker, r *Request, req *kmsg.FindCoordinatorRequest) *km
 
 // lookUpCoordinator: one node coordinates everything that it can, whatever the key.
 func lookUpCoordinator(b Broker, r *Request, kind int8) kmsg.FindCoordinatorResponseCoordinator {
-	c := kmsg.NewFindCoordinatorResponseCoordinator()
-	c.NodeID, c.Port = -1, -1
 	code, message := coordinatorRefusal(b, kind)
-	c.ErrorCode, c.ErrorMessage = int16(code), &message
+	c := noCoordinator(code, message)
 	if code != wire.None {
 		return c
 	}
 	c.NodeID = int32(b.Config().NodeID)
 	c.Host, c.Port = b.Advertised(r.Client.ListenerName)
+	return c
+}
+
+// noCoordinator says that there is none, and why.
+func noCoordinator(code wire.ErrorCode, message string) kmsg.FindCoordinatorResponseCoordinator {
+	c := kmsg.NewFindCoordinatorResponseCoordinator()
+	c.NodeID, c.Port = -1, -1
+	c.ErrorCode, c.ErrorMessage = int16(code), &message
 	return c
 }
 
@@ -64,7 +80,10 @@ func coordinatorRefusal(b Broker, kind int8) (wire.ErrorCode, string) {
 		}
 		return wire.None, ""
 	case shareCoordinator:
-		return wire.InvalidRequest, "share groups are not served by this node yet"
+		if !b.ShareStateTopicReady() {
+			return wire.CoordinatorNotAvailable, wire.CoordinatorNotAvailable.String()
+		}
+		return wire.None, ""
 	}
 	return wire.InvalidRequest, "unknown kind of coordinator"
 }

@@ -16,6 +16,7 @@ type Client struct {
 	ID, Host                  string
 	Port                      uint16
 	Software, SoftwareVersion string // of ApiVersions 3 and later; "" before
+	Connection                uint64 // numbers the node's connections
 	ListenerName              string
 }
 
@@ -85,6 +86,14 @@ type Broker interface {
 	TransactionsTopicReady() bool
 	// WriteTxnMarker ends a producer's transaction in one partition, and waits until that is durable.
 	WriteTxnMarker(p wire.TopicPartition, id wire.ProducerID, epoch wire.ProducerEpoch, commit bool, coordinatorEpoch int32) wire.ErrorCode
+	// ShareState has the share coordinator answer a request of keys 83 to 87, and waits for it.
+	ShareState(req kmsg.Request) kmsg.Response
+	// ShareStateTopicReady makes __share_group_state if it is not there yet; false while that is not possible.
+	ShareStateTopicReady() bool
+	// ShareFetch and ShareAcknowledge answer a member of a share group, and wait: for records, and until what it acknowledges
+	// is durable.
+	ShareFetch(client Client, req *kmsg.ShareFetchRequest) *kmsg.ShareFetchResponse
+	ShareAcknowledge(client Client, req *kmsg.ShareAcknowledgeRequest) *kmsg.ShareAcknowledgeResponse
 	// OffsetsTopicReady makes __consumer_offsets if it is not there yet; false while that is not possible.
 	OffsetsTopicReady() bool
 }

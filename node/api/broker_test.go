@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringmill/ringmill/control/group"
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/share"
 	"github.com/ringmill/ringmill/control/txn"
 	"github.com/ringmill/ringmill/node/config"
 	"github.com/ringmill/ringmill/segment"
@@ -35,6 +36,22 @@ type fakeBroker struct {
 	asked      []kmsg.Request
 	createCode wire.ErrorCode // what CreateTopic refuses with
 	logLevel   slog.Level
+}
+
+func (b *fakeBroker) ShareState(req kmsg.Request) kmsg.Response {
+	return share.Refuse(req, wire.CoordinatorNotAvailable, "there is none")
+}
+
+func (b *fakeBroker) ShareStateTopicReady() bool { return !b.notReady }
+
+func (b *fakeBroker) ShareFetch(_ Client, req *kmsg.ShareFetchRequest) *kmsg.ShareFetchResponse {
+	b.asked = append(b.asked, req)
+	return kmsg.NewPtrShareFetchResponse()
+}
+
+func (b *fakeBroker) ShareAcknowledge(_ Client, req *kmsg.ShareAcknowledgeRequest) *kmsg.ShareAcknowledgeResponse {
+	b.asked = append(b.asked, req)
+	return kmsg.NewPtrShareAcknowledgeResponse()
 }
 
 func (b *fakeBroker) LogLevel() slog.Level     { return b.logLevel }

@@ -32,7 +32,9 @@ var rows = [...]row{
 	offsetDeleteRow, describeQuorumRow, updateFeaturesRow, describeClusterRow,
 	describeProducersRow, describeTransactionsRow, listTransactionsRow,
 	consumerGroupHeartbeatRow, consumerGroupDescribeRow, listConfigResourcesRow, describeTopicPartitionsRow,
-	shareGroupHeartbeatRow, shareGroupDescribeRow, describeShareGroupOffsetsRow, alterShareGroupOffsetsRow, deleteShareGroupOffsetsRow,
+	shareGroupHeartbeatRow, shareGroupDescribeRow, shareFetchRow, shareAcknowledgeRow,
+	initializeShareGroupStateRow, readShareGroupStateRow, writeShareGroupStateRow, deleteShareGroupStateRow, readShareGroupStateSummaryRow,
+	describeShareGroupOffsetsRow, alterShareGroupOffsetsRow, deleteShareGroupOffsetsRow,
 }
 
 // served finds a row by its key.

@@ -100,6 +100,9 @@ type Config struct {
 	ShareStateUpdates           int   `property:"share.coordinator.snapshot.update.records.per.snapshot"`
 	ShareStateColdMS            int64 `property:"share.coordinator.cold.partition.snapshot.interval.ms"`
 	ShareStatePruneMS           int64 `property:"share.coordinator.state.topic.prune.interval.ms"`
+	ShareDeliveriesMax          int   `property:"group.share.delivery.count.limit"`
+	ShareRecordLocksMax         int   `property:"group.share.partition.max.record.locks"`
+	ShareSessionsMax            int   `property:"group.share.max.share.sessions"`
 
 	static           map[string]setting // what file, environment and flags set, by property
 	node, cluster    map[string]string  // dynamic values for this node, and for all nodes

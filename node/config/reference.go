@@ -59,6 +59,7 @@ var referenceSections = []referenceSection{
 	{"Transactions", "Transactional ids and their log.", transactionProperties},
 	{"Groups", "Consumer groups and committed offsets.", groupProperties},
 	{"Share groups", "The members of share groups (KIP-932).", shareGroupProperties},
+	{"Share partitions", "What share groups fetch (KIP-932).", sharePartitionProperties},
 	{"Share groups' states", "The log of the share coordinator (KIP-932).", shareStateProperties},
 	{"Properties of topics", "Set with `ringmill topic create -c name=value` or any Kafka admin tool. Where a topic has no value of its own, the node's applies.", topicProperties},
 	{"Properties of groups", "Set with `ringmill config set --group NAME name=value` or any Kafka admin tool. Where a group has no value of its own, the node's applies.", groupOverrideProperties},

@@ -28,7 +28,7 @@ func buildTable() []Property {
 		securityProperties,
 		remoteStorageProperties, cleanerProperties, fixedCleanerProperties, compressionProperties, fileProperties, moveProperties,
 		quorumProperties, replicationProperties,
-		transactionProperties, fixedTransactionProperties, shareGroupProperties, shareStateProperties, fixedShareStateProperties, shareProperties,
+		transactionProperties, fixedTransactionProperties, shareGroupProperties, shareStateProperties, fixedShareStateProperties, sharePartitionProperties, fixedSharePartitionProperties,
 		newGroupProperties, coordinatorProperties,
 		threadProperties, receiveProperties, quotaProperties, metricProperties, policyProperties,
 		ringmillProperties,

@@ -48,15 +48,25 @@ var fixedShareStateProperties = withoutEffect(
 	property("share.coordinator.write.timeout.ms", Int, "5000", atLeast(1), ReadOnly),
 )
 
-var shareProperties = withoutEffect(
-	reasonShareGroups,
-	property("group.share.delivery.count.limit", Int, "5", between(2, 10), ReadOnly),
-	property("group.share.max.record.lock.duration.ms", Int, "60000", between(30000, 3600000), ReadOnly),
-	property("group.share.max.share.sessions", Int, "2000", atLeast(1), ReadOnly),
-	property("group.share.min.record.lock.duration.ms", Int, "15000", between(1000, 30000), ReadOnly),
-	property("group.share.partition.max.record.locks", Int, "2000", between(100, 10000), ReadOnly),
+// sharePartitionProperties rule what share groups fetch (KIP-932).
+var sharePartitionProperties = []Property{
+	effective("group.share.delivery.count.limit", Int, "5", between(2, 10), ReadOnly,
+		"How often a record is delivered to a share group. One that was not acknowledged by then is given up."),
+	effective("group.share.max.record.lock.duration.ms", Int, "60000", between(30000, 3600000), ReadOnly,
+		"The most that share.record.lock.duration.ms of a group, and the node's, may be."),
+	effective("group.share.max.share.sessions", Int, "2000", atLeast(1), ReadOnly,
+		"The most share sessions: a member of a share group that fetches has one. One more is refused with SHARE_SESSION_LIMIT_REACHED."),
+	effective("group.share.min.record.lock.duration.ms", Int, "15000", between(1000, 30000), ReadOnly,
+		"The least that share.record.lock.duration.ms of a group, and the node's, may be."),
+	effective("group.share.partition.max.record.locks", Int, "2000", between(100, 10000), ReadOnly,
+		"How many records of a partition a share group may have in flight, from the first that is not done to the last that was delivered."),
+	effective("group.share.record.lock.duration.ms", Int, "30000", between(1000, 3600000), ReadOnly,
+		"How long a member of a share group has a record for itself, before it is delivered again."),
+}
+
+var fixedSharePartitionProperties = withoutEffect(
+	"share groups have their states in __share_group_state, and no purgatory: a fetch that waits is in the lines of its share partitions",
 	internal(property("group.share.persister.class.name", String, "org.apache.kafka.server.share.persister.DefaultStatePersister", nil, ReadOnly)),
-	property("group.share.record.lock.duration.ms", Int, "30000", between(1000, 3600000), ReadOnly),
 	property("share.fetch.purgatory.purge.interval.requests", Int, "1000", nil, ReadOnly),
 )
 

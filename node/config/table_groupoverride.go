@@ -11,9 +11,12 @@ var groupOverrideProperties = []Property{
 		"How long a member of the share group may be silent. In force from the member's next heartbeat.")),
 	synonym("group.share.heartbeat.interval.ms", effective("share.heartbeat.interval.ms", Int, "5000", atLeast(1), ClusterWide,
 		"How often members of the share group are told to send heartbeats.")),
-	synonym("group.share.record.lock.duration.ms", idle(reasonShareGroups, property("share.record.lock.duration.ms", Int, "30000", atLeast(1000), ClusterWide))),
-	idle(reasonShareGroups, property("share.auto.offset.reset", String, "latest", offsetReset(), ClusterWide)),
-	idle(reasonShareGroups, property("share.isolation.level", String, "read_uncommitted", oneOf("read_committed", "read_uncommitted"), ClusterWide)),
+	synonym("group.share.record.lock.duration.ms", effective("share.record.lock.duration.ms", Int, "30000", atLeast(1000), ClusterWide,
+		"How long a member of the share group has a record for itself. In force from the next fetch.")),
+	effective("share.auto.offset.reset", String, "latest", offsetReset(), ClusterWide,
+		"Where the share group begins to read a partition."),
+	effective("share.isolation.level", String, "read_uncommitted", oneOf("read_committed", "read_uncommitted"), ClusterWide,
+		"Whether the share group reads records of transactions that are open or were aborted. In force from the next fetch."),
 	synonym("group.streams.session.timeout.ms", idle(reasonStreamsGroups, property("streams.session.timeout.ms", Int, "45000", atLeast(1), ClusterWide))),
 	synonym("group.streams.heartbeat.interval.ms", idle(reasonStreamsGroups, property("streams.heartbeat.interval.ms", Int, "5000", atLeast(1), ClusterWide))),
 	synonym("group.streams.num.standby.replicas", idle(reasonStreamsGroups, property("streams.num.standby.replicas", Int, "0", atLeast(0), ClusterWide))),
@@ -28,6 +31,5 @@ var clientMetricsProperties = withoutEffect(
 )
 
 const (
-	reasonShareGroups   = "share groups (KIP-932) are not built yet"
 	reasonStreamsGroups = "the streams group protocol (KIP-1071) is not built yet; classic and consumer groups are"
 )

@@ -152,6 +152,7 @@ var byHand = []string{
 	"group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms",
 	"group.share.min.session.timeout.ms", "group.share.max.session.timeout.ms",
 	"group.share.min.heartbeat.interval.ms", "group.share.max.heartbeat.interval.ms",
+	"group.share.min.record.lock.duration.ms", "group.share.max.record.lock.duration.ms", "group.share.record.lock.duration.ms",
 }
 
 // An effective property is read by a field of Config, by a topic property that it is the synonym of, or by hand.

@@ -1,0 +1,19 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// ShareFetch 0 was of Kafka's early access release alone.
+var shareFetchRow = row{key: wire.KeyShareFetch, min: 1, max: 1, handle: on(shareFetch), untold: true}
+
+func shareFetch(b Broker, r *Request, req *kmsg.ShareFetchRequest) *kmsg.ShareFetchResponse {
+	if !servesShareGroups(b) {
+		resp := kmsg.NewPtrShareFetchResponse()
+		resp.ErrorCode = unsupportedVersion
+		return resp
+	}
+	return b.ShareFetch(r.Client, req)
+}

@@ -1,0 +1,19 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// ShareAcknowledge 0 was of Kafka's early access release alone.
+var shareAcknowledgeRow = row{key: wire.KeyShareAcknowledge, min: 1, max: 1, handle: on(shareAcknowledge), untold: true}
+
+func shareAcknowledge(b Broker, r *Request, req *kmsg.ShareAcknowledgeRequest) *kmsg.ShareAcknowledgeResponse {
+	if !servesShareGroups(b) {
+		resp := kmsg.NewPtrShareAcknowledgeResponse()
+		resp.ErrorCode = unsupportedVersion
+		return resp
+	}
+	return b.ShareAcknowledge(r.Client, req)
+}

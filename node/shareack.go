@@ -1,0 +1,173 @@
+package node
+
+import (
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/control/share"
+	"github.com/ringmill/ringmill/node/api"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// partAcknowledgements are what a member says of one partition's records.
+type partAcknowledgements struct {
+	share.TopicIDPartition
+	list []share.Acknowledgement
+}
+
+// fetchAcknowledgements are those that a ShareFetch carries: none, or one entry for each of its partitions.
+func fetchAcknowledgements(req *kmsg.ShareFetchRequest) (all []partAcknowledgements) {
+	some := false
+	for _, t := range req.Topics {
+		for _, p := range t.Partitions {
+			part := partAcknowledgements{TopicIDPartition: share.TopicIDPartition{Topic: t.TopicID, Partition: wire.PartitionIndex(p.Partition)}}
+			for _, b := range p.AcknowledgementBatches {
+				some = true
+				part.list = append(part.list, share.Acknowledgement{First: wire.Offset(b.FirstOffset), Last: wire.Offset(b.LastOffset), Types: b.AcknowledgeTypes})
+			}
+			all = append(all, part)
+		}
+	}
+	if !some {
+		return nil
+	}
+	return all
+}
+
+func acknowledgements(req *kmsg.ShareAcknowledgeRequest) (all []partAcknowledgements) {
+	for _, t := range req.Topics {
+		for _, p := range t.Partitions {
+			part := partAcknowledgements{TopicIDPartition: share.TopicIDPartition{Topic: t.TopicID, Partition: wire.PartitionIndex(p.Partition)}}
+			for _, b := range p.AcknowledgementBatches {
+				part.list = append(part.list, share.Acknowledgement{First: wire.Offset(b.FirstOffset), Last: wire.Offset(b.LastOffset), Types: b.AcknowledgeTypes})
+			}
+			all = append(all, part)
+		}
+	}
+	return all
+}
+
+// partAcknowledged is what became of one partition's acknowledgements.
+type partAcknowledged struct {
+	share.TopicIDPartition
+	code    wire.ErrorCode
+	message string
+}
+
+// acknowledging are acknowledgements under way.
+type acknowledging struct {
+	known   []partAcknowledged
+	coming  chan partAcknowledged
+	waiting int
+}
+
+// wait gives all outcomes, in the order of the request; those that do not come before the node stops have failed.
+func (a *acknowledging) wait(quit <-chan struct{}) []partAcknowledged {
+	for ; a.waiting > 0; a.waiting-- {
+		select {
+		case part := <-a.coming:
+			i := slices.IndexFunc(a.known, func(k partAcknowledged) bool { return k.TopicIDPartition == part.TopicIDPartition })
+			a.known[i] = part
+		case <-quit:
+			return a.known
+		}
+	}
+	return a.known
+}
+
+// acknowledge hands a member's acknowledgements to the share partitions. As in Kafka a partition that is there twice counts as
+// it is there last, and those with nothing to acknowledge are not answered if all are such.
+func (s *shareService) acknowledge(group, member string, all []partAcknowledgements) *acknowledging {
+	outcome := &acknowledging{coming: make(chan partAcknowledged, len(all))}
+	wanted := make(map[share.TopicIDPartition][]share.Acknowledgement, len(all))
+	var empty []share.TopicIDPartition
+	for _, part := range all {
+		wanted[part.TopicIDPartition] = part.list
+	}
+	for _, part := range all {
+		tp := part.TopicIDPartition
+		list, first := wanted[tp]
+		if delete(wanted, tp); !first {
+			continue
+		}
+		code := wire.None
+		if _, code = s.node.sharePartition(tp); code == wire.None && !share.CheckAcknowledgements(list) {
+			code = wire.InvalidRequest
+		}
+		switch {
+		case code != wire.None:
+			outcome.known = append(outcome.known, partAcknowledged{tp, code, shareMessage(code)})
+		case len(list) == 0:
+			empty = append(empty, tp)
+		default:
+			outcome.waiting++
+			outcome.known = append(outcome.known, partAcknowledged{tp, wire.NotLeaderOrFollower, shareMessage(wire.NotLeaderOrFollower)})
+			s.acknowledgePart(share.Key{Group: group, Topic: tp.Topic, Partition: tp.Partition}, member, list, outcome)
+		}
+	}
+	if outcome.waiting > 0 {
+		for _, tp := range empty {
+			outcome.known = append(outcome.known, partAcknowledged{TopicIDPartition: tp})
+		}
+	}
+	return outcome
+}
+
+func (s *shareService) acknowledgePart(key share.Key, member string, list []share.Acknowledgement, outcome *acknowledging) {
+	part := partAcknowledged{TopicIDPartition: share.TopicIDPartition{Topic: key.Topic, Partition: key.Partition}}
+	s.inbox.put(func() {
+		sp := s.parts[key]
+		if sp == nil || sp.machine == nil {
+			part.code, part.message = wire.UnknownTopicOrPartition, shareMessage(wire.UnknownTopicOrPartition)
+			outcome.coming <- part
+			return
+		}
+		h := s.await(func(d share.Done) {
+			part.code, part.message = d.Code, d.Message
+			outcome.coming <- part
+		})
+		s.apply(sp, sp.machine.Acknowledge(s.node.nowMS(), h, member, list))
+	})
+}
+
+// end ends a session at its member's wish: what it has acquired is given back.
+func (s *shareService) end(key share.SessionKey) {
+	if session := s.sessions.Remove(key); session != nil {
+		s.release(session)
+	}
+}
+
+// ShareAcknowledge takes a member's acknowledgements (KIP-932), and answers when they are in the log.
+func (n *Node) ShareAcknowledge(_ api.Client, req *kmsg.ShareAcknowledgeRequest) *kmsg.ShareAcknowledgeResponse {
+	s := n.shares
+	resp := kmsg.NewPtrShareAcknowledgeResponse()
+	key, code := sessionKeyOf(req.GroupID, req.MemberID)
+	if code == wire.None && !s.do(func() { code = s.sessions.Acknowledge(key, req.ShareSessionEpoch) }) {
+		code = wire.NotLeaderOrFollower
+	}
+	if code != wire.None {
+		resp.ErrorCode, resp.ErrorMessage = int16(code), kmsg.StringPtr(shareMessage(code))
+		return resp
+	}
+	for _, part := range s.acknowledge(key.Group, key.Member.String(), acknowledgements(req)).wait(n.quit) {
+		addAcknowledged(resp, part)
+	}
+	if req.ShareSessionEpoch == share.FinalEpoch {
+		s.do(func() { s.end(key) })
+	}
+	return resp
+}
+
+func addAcknowledged(resp *kmsg.ShareAcknowledgeResponse, part partAcknowledged) {
+	p := kmsg.NewShareAcknowledgeResponseTopicPartition()
+	if p.Partition, p.ErrorCode = int32(part.Partition), int16(part.code); part.code != wire.None {
+		p.ErrorMessage = &part.message
+	}
+	i := slices.IndexFunc(resp.Topics, func(t kmsg.ShareAcknowledgeResponseTopic) bool { return t.TopicID == part.Topic })
+	if i < 0 {
+		i = len(resp.Topics)
+		resp.Topics = append(resp.Topics, kmsg.ShareAcknowledgeResponseTopic{TopicID: part.Topic})
+	}
+	resp.Topics[i].Partitions = append(resp.Topics[i].Partitions, p)
+}

@@ -1,0 +1,302 @@
+package node
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ringmill/ringmill/control/share"
+	"github.com/ringmill/ringmill/replicate"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// shareService runs the share partitions: one goroutine owns them and the share sessions. What may take long is done
+// elsewhere: requests read the log in their own goroutines (sharefetch.go), states are read and written by the share
+// coordinator (sharestate.go).
+//
+//	ShareFetch ─▶ session ─▶ acknowledgements ─▶ gather ─▶ read the log ─▶ acquire ─▶ answer
+//	                                               ▲  └▶ nothing: wait ┐      └▶ nothing: wait
+//	       high watermark, lock, release, load ────┴───────────────────┘
+type shareService struct {
+	node     *Node
+	inbox    serviceInbox
+	sessions *share.Sessions
+	parts    map[share.Key]*sharePart
+	// groups are the partitions of each group.
+	groups map[string]map[share.Key]*sharePart
+	// waiting are acknowledgements and releases under way; what is called must not block.
+	waiting map[share.Handle]func(share.Done)
+	next    share.Handle
+	// dueMS is when some share partition has something to do, or before.
+	dueMS int64
+	// reads bounds what the requests read from logs at once.
+	reads   byteBudget
+	stopped chan struct{}
+}
+
+// sharePart is a share partition with what the node needs to run it.
+type sharePart struct {
+	key  share.Key
+	part *partition
+	// machine is nil until the state is read; dropped says that the service has given it up.
+	machine    *share.Partition
+	dropped    bool
+	nextTickMS int64
+	// waiters are the fetches that wait for it, oldest first: one is woken at a time.
+	waiters []*shareFetch
+	// patient are fetches that wait for more bytes than there are.
+	patient []*shareFetch
+	// watching says that its partition's loop tells when the high watermark moves.
+	watching bool
+}
+
+// sharePartitionsMax bounds the partitions of all share sessions together: each takes some 100 bytes.
+const sharePartitionsMax = 1_000_000
+
+func newShareService(n *Node) *shareService {
+	return &shareService{
+		node: n, inbox: newServiceInbox(), sessions: share.NewSessions(n.config().ShareSessionsMax, sharePartitionsMax),
+		parts: make(map[share.Key]*sharePart), groups: make(map[string]map[share.Key]*sharePart),
+		waiting: make(map[share.Handle]func(share.Done)), dueMS: math.MaxInt64, reads: newByteBudget(shareReadBytesMax),
+		stopped: make(chan struct{}),
+	}
+}
+
+// run is the goroutine; it ends when the node stops.
+func (s *shareService) run() {
+	defer close(s.stopped)
+	tick := time.NewTimer(time.Hour)
+	defer tick.Stop()
+	for {
+		for _, f := range s.inbox.take() {
+			f()
+		}
+		tick.Reset(s.tick())
+		select {
+		case <-s.inbox.wake:
+		case <-tick.C:
+		case <-s.node.quit:
+			return
+		}
+	}
+}
+
+// tick runs the timers that are due and says how long until the next.
+func (s *shareService) tick() time.Duration {
+	now := s.node.nowMS()
+	if s.dueMS <= now {
+		s.dueMS = math.MaxInt64
+		for _, sp := range s.parts {
+			if sp.machine != nil && sp.nextTickMS <= now {
+				s.apply(sp, sp.machine.Tick(now))
+			}
+			s.dueMS = min(s.dueMS, sp.nextTickMS)
+		}
+	}
+	return tickIn(s.dueMS - now)
+}
+
+// do runs f on the goroutine and waits; false if the node stops.
+func (s *shareService) do(f func()) bool {
+	done := make(chan struct{})
+	s.inbox.put(func() {
+		f()
+		close(done)
+	})
+	select {
+	case <-done:
+		return true
+	case <-s.node.quit:
+		return false
+	}
+}
+
+// partOf finds a share partition, or makes one and has its state read.
+func (s *shareService) partOf(key share.Key, p *partition) *sharePart {
+	sp := s.parts[key]
+	if sp != nil && sp.part == p {
+		return sp
+	}
+	if sp != nil { // the log is another one
+		s.drop(sp)
+	}
+	sp = &sharePart{key: key, part: p, nextTickMS: math.MaxInt64}
+	s.parts[key] = sp
+	if s.groups[key.Group] == nil {
+		s.groups[key.Group] = make(map[share.Key]*sharePart)
+	}
+	s.groups[key.Group][key] = sp
+	go s.load(sp)
+	return sp
+}
+
+// drop gives a share partition up: the next fetch reads its state again. Who waits is answered or woken.
+func (s *shareService) drop(sp *sharePart) {
+	if sp.dropped {
+		return
+	}
+	sp.dropped, sp.nextTickMS = true, math.MaxInt64
+	delete(s.parts, sp.key)
+	delete(s.groups[sp.key.Group], sp.key)
+	if len(s.groups[sp.key.Group]) == 0 {
+		delete(s.groups, sp.key.Group)
+	}
+	if sp.machine != nil {
+		for _, d := range sp.machine.Abandon() {
+			s.done(d)
+		}
+	}
+	for len(sp.waiters) > 0 {
+		s.wake(sp)
+	}
+	for len(sp.patient) > 0 {
+		sp.patient[0].rouse()
+	}
+}
+
+// apply does what a share partition asks for.
+func (s *shareService) apply(sp *sharePart, fx share.Effects) {
+	sp.nextTickMS = fx.NextTickMS
+	s.dueMS = min(s.dueMS, fx.NextTickMS)
+	for _, d := range fx.Done {
+		s.done(d)
+	}
+	switch {
+	case fx.Fenced:
+		s.drop(sp)
+		return
+	case fx.Write != nil:
+		s.write(sp, fx.Write)
+	}
+	if fx.Woken {
+		s.wake(sp)
+	}
+}
+
+func (s *shareService) done(d share.Done) {
+	if then := s.waiting[d.Handle]; then != nil {
+		delete(s.waiting, d.Handle)
+		then(d)
+	}
+}
+
+// await gives the handle of a call of which then is to hear.
+func (s *shareService) await(then func(share.Done)) share.Handle {
+	s.next++
+	s.waiting[s.next] = then
+	return s.next
+}
+
+// write sends a change of a state to the share coordinator; the answer comes back to the inbox.
+func (s *shareService) write(sp *sharePart, w *share.StateWrite) {
+	op := share.Operation{
+		Kind: share.Write, Key: sp.key, StateEpoch: w.StateEpoch, LeaderEpoch: w.LeaderEpoch, StartOffset: w.StartOffset, Batches: w.Batches,
+	}
+	s.node.shareLog.submit(op, func(r share.Result) {
+		s.inbox.put(func() {
+			if sp.dropped {
+				return
+			}
+			if r.Code != wire.None {
+				s.node.log.throttled("a share partition's state cannot be written", "share partition", sp.key.String(), "error", r.Code, "message", r.Message)
+			}
+			s.apply(sp, sp.machine.Written(s.node.nowMS(), r.Code, r.Message))
+		})
+	})
+}
+
+// wake lets the fetch go on that has waited longest for a share partition. What it leaves the next is woken for when it is
+// done.
+func (s *shareService) wake(sp *sharePart) {
+	if len(sp.waiters) > 0 {
+		sp.waiters[0].rouse()
+	}
+}
+
+// rouse lets a fetch that waits go on.
+func (f *shareFetch) rouse() {
+	f.leave()
+	f.wake <- struct{}{}
+}
+
+// watch has the partition's loop tell when the high watermark moves beyond seen.
+func (s *shareService) watch(sp *sharePart, seen wire.Offset) {
+	if sp.watching || sp.dropped {
+		return
+	}
+	sp.watching = true
+	w := &shareWatch{service: s, part: sp, seen: seen}
+	go sp.part.loop.send(w) // it waits while the mailbox is full
+}
+
+// shareWatch is a share partition's wait for its partition's high watermark.
+type shareWatch struct {
+	service *shareService
+	part    *sharePart
+	seen    wire.Offset
+}
+
+// handle runs on the partition's loop.
+func (w *shareWatch) handle(*Loop) {
+	p := w.part.part
+	if p.stopped != wire.None || !p.replica.WaitFetch(replicate.FetchWaiter{Ref: w}, w.seen) {
+		w.moved()
+	}
+}
+
+// moved runs on the partition's loop.
+func (w *shareWatch) moved() {
+	w.service.inbox.put(func() {
+		w.part.watching = false
+		for len(w.part.patient) > 0 {
+			w.part.patient[0].rouse()
+		}
+		w.service.wake(w.part)
+	})
+}
+
+// disconnected gives back what the members had acquired whose sessions were opened on a connection.
+func (s *shareService) disconnected(connection uint64) {
+	s.inbox.put(func() {
+		ended, emptied := s.sessions.Disconnected(connection)
+		for _, session := range ended {
+			s.release(session)
+		}
+		for _, group := range emptied {
+			for _, sp := range s.groups[group] {
+				s.drop(sp)
+			}
+		}
+	})
+}
+
+// release gives back what the member of a session that ended has acquired.
+func (s *shareService) release(session *share.Session) {
+	for _, p := range session.Partitions(0) {
+		sp := s.parts[share.Key{Group: session.Key.Group, Topic: p.Topic, Partition: p.Partition}]
+		if sp != nil && sp.machine != nil {
+			h := s.await(func(share.Done) {})
+			s.apply(sp, sp.machine.Release(s.node.nowMS(), h, session.Key.Member.String()))
+		}
+	}
+}
+
+// topicDeleted gives up the share partitions of a deleted topic.
+func (s *shareService) topicDeleted(id wire.TopicID) {
+	s.inbox.put(func() {
+		for key, sp := range s.parts {
+			if key.Topic == id {
+				s.drop(sp)
+			}
+		}
+	})
+}
+
+// leave takes a fetch out of every line that it waits in.
+func (f *shareFetch) leave() {
+	mine := func(other *shareFetch) bool { return other == f }
+	for _, sp := range f.lines {
+		sp.waiters, sp.patient = slices.DeleteFunc(sp.waiters, mine), slices.DeleteFunc(sp.patient, mine)
+	}
+	f.lines = nil
+}
