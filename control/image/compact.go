@@ -56,6 +56,16 @@ func liveRecords(m *Image) (records []Record) {
 	for _, r := range slices.SortedFunc(m.Resources(), compareResources) {
 		records = appendConfigs(records, r, m.configs[r])
 	}
+	for _, e := range m.QuotaEntities() {
+		records = appendQuotas(records, e, m.quotas[e])
+	}
+	return records
+}
+
+func appendQuotas(records []Record, e QuotaEntity, values map[string]float64) []Record {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		records = append(records, ClientQuotaRecord{Entity: e, Key: key, Value: values[key]})
+	}
 	return records
 }
 

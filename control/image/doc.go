@@ -1,4 +1,4 @@
-// Package image keeps what a node knows of topics, partitions, configurations and the cluster: an immutable Image that
+// Package image keeps what a node knows of topics, partitions, configurations, client quotas and the cluster: an immutable Image that
 // anybody may read without a lock, the records that change it, and the Store that makes records durable.
 //
 // It is not a quorum and elects nobody: where records come from (an administrator's request, a raft log) is its caller's

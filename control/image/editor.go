@@ -56,6 +56,7 @@ type editor struct {
 	folded shardsEdit[string, []string]
 
 	configsOwned bool
+	quotasOwned  bool
 	touched      map[string]struct{} // names whose place in the order must be brought up to date
 }
 
@@ -88,6 +89,8 @@ func (e *editor) applyKind(r Record) error {
 		return e.setCluster(r)
 	case FeatureLevelRecord:
 		return e.setFeature(r)
+	case ClientQuotaRecord:
+		return e.setQuota(r)
 	}
 	panic(fmt.Sprintf("BUG: unknown record %T", r))
 }

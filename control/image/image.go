@@ -21,6 +21,7 @@ type Image struct {
 
 	partitions     int64 // of all topics
 	configs        map[Resource]map[string]string
+	quotas         map[QuotaEntity]map[string]float64
 	nextProducerID wire.ProducerID
 	features       map[string]int16 // levels, by name; replaced whole
 }

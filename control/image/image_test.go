@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -46,13 +47,14 @@ type content struct {
 	Partitions int64
 	Configs    map[Resource]map[string]string
 	Features   map[string]int16
+	Quotas     map[QuotaEntity]map[string]float64
 }
 
 // contentOf reads m, and fails if its views of the topics differ (I2).
 func contentOf(t testing.TB, m *Image) content {
 	t.Helper()
 	c := content{Version: m.Version(), Cluster: ClusterRecord{m.ClusterID(), m.NodeID()}, Next: m.NextProducerID(),
-		Configs: map[Resource]map[string]string{}}
+		Configs: map[Resource]map[string]string{}, Quotas: map[QuotaEntity]map[string]float64{}}
 	for topic := range m.Topics() {
 		if m.ByName(topic.Name) != topic || m.ByNameBytes([]byte(topic.Name)) != topic || m.ByID(topic.ID) != topic {
 			t.Errorf("I2: topic %s differs by name, id and order", topic.Name)
@@ -65,6 +67,9 @@ func contentOf(t testing.TB, m *Image) content {
 	}
 	if level, set := m.FeatureLevel("share.version"); set {
 		c.Features = map[string]int16{"share.version": level}
+	}
+	for _, e := range m.QuotaEntities() {
+		c.Quotas[e] = m.ClientQuotas(e)
 	}
 	if m.TopicCount() != len(c.Topics) || m.PartitionCount() != c.Partitions || m.ids.count != len(c.Topics) {
 		t.Errorf("counts: %d topics, %d ids, %d partitions; found %d, %d", m.TopicCount(), m.ids.count, m.PartitionCount(), len(c.Topics), c.Partitions)
@@ -106,6 +111,10 @@ func TestRefusedRecords(t *testing.T) {
 		{config(BrokerResource, invalid, "k", "v"), ErrNotUTF8}, {config(BrokerResource, "", invalid, "v"), ErrNotUTF8},
 		{config(BrokerResource, "", "k", invalid), ErrNotUTF8}, {ClusterRecord{invalid, 1}, ErrNotUTF8},
 		{ProducerIDsRecord{999}, ErrProducerIDsFall}, {ClusterRecord{"other", 1}, ErrOtherCluster},
+		{quota(QuotaEntity{}, "k", 1), ErrQuotaEntity}, {quota(QuotaEntity{User: QuotaName{Given: true}}, "k", 1), ErrQuotaEntity},
+		{quota(QuotaEntity{User: NamedQuota("u"), IP: DefaultQuota}, "k", 1), ErrQuotaEntity},
+		{quota(QuotaEntity{User: NamedQuota(invalid)}, "k", 1), ErrNotUTF8}, {quota(QuotaEntity{User: DefaultQuota}, invalid, 1), ErrNotUTF8},
+		{quota(QuotaEntity{User: DefaultQuota}, "k", 0), ErrQuotaValue}, {quota(QuotaEntity{User: DefaultQuota}, "k", math.Inf(1)), ErrQuotaValue},
 	} {
 		next, err := m.With(topic("fine", 7), c.record)
 		var e *RecordError
@@ -188,7 +197,9 @@ func (h *history) next() Record {
 	}
 	t := topics[h.IntN(len(topics))]
 	key, value := fmt.Sprintf("key.%d", h.IntN(4)), fmt.Sprintf("value \"%d\" <&>\n", h.IntN(100))
-	switch h.IntN(8) {
+	switch h.IntN(10) {
+	case 7, 8:
+		return h.quota()
 	case 0:
 		return RemoveTopicRecord{t.ID}
 	case 1:
@@ -203,6 +214,38 @@ func (h *history) next() Record {
 		return noConfig(BrokerResource, []string{"", "1"}[h.IntN(2)], key)
 	}
 	return ClusterRecord{"cluster", wire.NodeID(h.IntN(3))}
+}
+
+// quota sets one value of a few entities, or takes it away.
+func (h *history) quota() Record {
+	entities := []QuotaEntity{
+		{User: NamedQuota("u <&>")}, {User: DefaultQuota}, {ClientID: NamedQuota("c")}, {User: NamedQuota("u"), ClientID: DefaultQuota}, {IP: DefaultQuota},
+	}
+	r := quota(entities[h.IntN(len(entities))], fmt.Sprintf("key.%d", h.IntN(2)), float64(h.IntN(1000)+1)/8)
+	if r.Remove = h.IntN(3) == 0; r.Remove {
+		r.Value = 0
+	}
+	return r
+}
+
+func quota(e QuotaEntity, key string, value float64) ClientQuotaRecord {
+	return ClientQuotaRecord{Entity: e, Key: key, Value: value}
+}
+
+func TestQuotasLeaveOldImagesAlone(t *testing.T) {
+	user := QuotaEntity{User: NamedQuota("u")}
+	one := must(new(Image).With(quota(user, "a", 1), quota(user, "b", 2)))
+	two := must(one.With(quota(user, "a", 3), ClientQuotaRecord{Entity: user, Key: "b", Remove: true}, quota(QuotaEntity{IP: DefaultQuota}, "a", 4)))
+	three := must(two.With(ClientQuotaRecord{Entity: user, Key: "a", Remove: true}, ClientQuotaRecord{Entity: user, Key: "z", Remove: true}))
+	if q := one.ClientQuotas(user); !maps.Equal(q, map[string]float64{"a": 1, "b": 2}) {
+		t.Errorf("first image: %v", q)
+	}
+	if q := two.ClientQuotas(user); !maps.Equal(q, map[string]float64{"a": 3}) || len(two.QuotaEntities()) != 2 {
+		t.Errorf("second image: %v, %v", q, two.QuotaEntities())
+	}
+	if q := three.QuotaEntities(); three.ClientQuotas(user) != nil || !slices.Equal(q, []QuotaEntity{{IP: DefaultQuota}}) {
+		t.Errorf("third image: %v", q)
+	}
 }
 
 // Every way to reach an Image leads to the same one (I4): record by record, in one change, from a log, from a compacted log.

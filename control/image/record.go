@@ -3,7 +3,7 @@ package image
 import "github.com/ringmill/ringmill/wire"
 
 // Record is one change of the metadata: TopicRecord, RemoveTopicRecord, PartitionsRecord, ConfigRecord, ProducerIDsRecord,
-// ClusterRecord or FeatureLevelRecord.
+// ClusterRecord, FeatureLevelRecord or ClientQuotaRecord.
 type Record interface{ kind() string }
 
 // TopicRecord creates a topic. Its name must be legal and free, its id new and not zero, its partitions at least one.
@@ -49,6 +49,15 @@ type FeatureLevelRecord struct {
 	Level int16  `json:"featureLevel"`
 }
 
+// ClientQuotaRecord sets one value of an entity, or takes it away where Remove is set. Keys are not judged here; a value must
+// be greater than 0.
+type ClientQuotaRecord struct {
+	Entity QuotaEntity `json:"entity"`
+	Key    string      `json:"key"`
+	Value  float64     `json:"value"` // 0 beside Remove
+	Remove bool        `json:"remove"`
+}
+
 // The kinds as they stand in the file, in the form of Kafka's own metadata records.
 const (
 	kindTopic       = "TOPIC_RECORD"
@@ -58,6 +67,7 @@ const (
 	kindProducerIDs = "PRODUCER_IDS_RECORD"
 	kindCluster     = "CLUSTER_RECORD"
 	kindFeature     = "FEATURE_LEVEL_RECORD"
+	kindClientQuota = "CLIENT_QUOTA_RECORD"
 )
 
 func (TopicRecord) kind() string        { return kindTopic }
@@ -67,3 +77,4 @@ func (ConfigRecord) kind() string       { return kindConfig }
 func (ProducerIDsRecord) kind() string  { return kindProducerIDs }
 func (ClusterRecord) kind() string      { return kindCluster }
 func (FeatureLevelRecord) kind() string { return kindFeature }
+func (ClientQuotaRecord) kind() string  { return kindClientQuota }

@@ -56,6 +56,7 @@ var recordReaders = map[string]func([]byte) (Record, error){
 	kindProducerIDs: readAs[ProducerIDsRecord],
 	kindCluster:     readAs[ClusterRecord],
 	kindFeature:     readAs[FeatureLevelRecord],
+	kindClientQuota: readAs[ClientQuotaRecord],
 }
 
 func readAs[R Record](data []byte) (Record, error) {

@@ -132,6 +132,10 @@ func show(m *Image) string {
 	for _, r := range slices.SortedFunc(m.Resources(), compareResources) {
 		fmt.Fprintf(&out, "%s %q%s\n", r.Type, r.Name, showConfigs(m.Configs(r)))
 	}
+	for _, e := range m.QuotaEntities() {
+		text, _ := e.MarshalJSON()
+		fmt.Fprintf(&out, "quota %s %v\n", text, m.ClientQuotas(e))
+	}
 	return out.String()
 }
 
