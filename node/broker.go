@@ -178,6 +178,7 @@ func (n *Node) applyDynamicConfig(m *image.Image) error {
 		return err
 	}
 	n.cfg.Store(next)
+	n.connectionRates.set(next)
 	return nil
 }
 

@@ -40,6 +40,10 @@ type Conn struct {
 	// reading is the newest request while its records are read elsewhere.
 	reading   *recordReading
 	starvedAt time.Duration
+	// muted says that no request is read before unmute fires, mutedAt since when; see throttle.go.
+	muted   bool
+	mutedAt time.Duration
+	unmute  timer
 
 	fetch  fetchRequest
 	client api.Client
@@ -63,6 +67,8 @@ func (l *Loop) adopt(fd int, from *listener, peer netip.AddrPort) {
 	c.client.Port = peer.Port()
 	c.client.ListenerName = from.name
 	c.client.Connection = l.node.connectionIDs.Add(1)
+	c.client.User = api.AnonymousUser
+	c.unmute.fire = func(*Loop) { c.unmuted() }
 	c.fetch.init(c)
 	c.slot, c.generation = l.conns.add(c)
 	c.armRecv()
@@ -115,6 +121,7 @@ func (c *Conn) close() {
 		return
 	}
 	c.closing = true
+	c.endMute()
 	c.loop.node.metrics.connections.Add(-1)
 	c.listen.release(c.client.Host)
 	c.loop.engine.CancelFD(c.fd)

@@ -29,9 +29,14 @@ func (c *Conn) dispatch(frame []byte, buf *buffer) {
 	case !served.Contains(h.Version) && h.Key != wire.KeyApiVersions:
 		c.refuseVersion(h, body, served)
 	case h.Key == wire.KeyProduce:
-		c.loop.serveProduce(c, h, body, buf)
+		began := c.clock()
+		if c.loop.serveProduce(c, h, body, buf, len(frame)) {
+			c.noteTime(began)
+		}
 	case h.Key == wire.KeyFetch:
+		began := c.clock()
 		c.loop.serveFetch(c, h, body)
+		c.noteTime(began)
 	default:
 		c.callCold(h, body, buf)
 	}
@@ -84,6 +89,8 @@ type coldCall struct {
 	// growing says that the call has a turn of Node.growing, with this buffer.
 	growing bool
 	buffer  []byte
+	// timed says that the client is charged with the time that the answer takes.
+	timed bool
 }
 
 // callCold hands a request to a goroutine and reads no further one of this connection until it is answered.
@@ -101,6 +108,9 @@ func (c *Conn) callCold(h wire.RequestHeader, body []byte, buf *buffer) {
 	}
 	call.request = api.Request{Header: h, Body: append([]byte(nil), body...), Client: c.client}
 	call.request.Header.ClientID = []byte(c.client.ID)
+	if !exemptFromTime(h.Key) {
+		call.timed = c.loop.node.quotas.any(quotaRequest)
+	}
 	go c.loop.node.serveCold(c.loop, call)
 }
 
@@ -124,7 +134,7 @@ func (n *Node) answerCold(l *Loop, call *coldCall) ([]byte, error) {
 	decoded := sync.OnceFunc(func() { n.endDecode(size) })
 	defer decoded()
 	charged := call.charged > 0
-	broker := coldBroker{n, func() {
+	var broker api.Broker = coldBroker{n, func() {
 		decoded()
 		if charged {
 			l.send(messageFunc(func(l *Loop) { l.endColdBody(call) }))
@@ -137,6 +147,9 @@ func (n *Node) answerCold(l *Loop, call *coldCall) ([]byte, error) {
 		case <-n.quit:
 			return nil, errStopping
 		}
+	}
+	if call.timed {
+		broker = n.timed(broker, req)
 	}
 	frame := wire.AppendResponseHeader(append(call.buffer, 0, 0, 0, 0), req.Header.Key, req.Header.Version, req.Header.CorrelationID)
 	frame, err := api.Answer(frame, broker, req)
@@ -191,5 +204,6 @@ func (l *Loop) finishCold(call *coldCall, frame []byte, err error) {
 		c.client.Software = call.request.Client.Software
 	}
 	call.pending.answer = frame
+	c.mute(call.request.ThrottleMS)
 	l.complete(call.pending)
 }

@@ -28,6 +28,10 @@
 // others of its producer wait behind it, those of other producers do not. A marker is an append like any other; what a
 // coordinator let in before it sent the marker is told by their order (txnOrder), however they overtake each other.
 //
+// What a client may take is counted in one place for all loops (clientQuotas), under a lock where somebody has a quota and for one
+// load where nobody has. One that takes more is answered at once, told how long to wait, and its connection is muted: armed for no
+// receive until a timer of the loop fires (throttle.go).
+//
 // Nothing on a loop blocks: files are opened, rolled, read cold and synced in the background or on the ring; an append
 // is inline only where the file system would hand it to a worker thread anyway and it is small (logDir.inlineAppends).
 //
@@ -50,7 +54,8 @@
 // request of socket.request.max.bytes, so that large ones cannot hold each other up), free slabs slabKeep, cold-read scratch
 // 2 MiB, mailbox 2 MiB, loaded indexes indexBytesMax, the journal's plan 68 KiB, and kept for reuse outKeepMax buffers of outBufferMax (16 MiB) and
 // pendingFreeMax answers of 4 KiB (4 MiB). The node's: answerBytesMax of answers, growingMax of those that grow with what the
-// node has in the making, decodeBytesMax of cold requests decoded at once, what the group coordinators may hold
+// node has in the making, decodeBytesMax of cold requests decoded at once, what is remembered of clients
+// with quotas (quota.MemoryMax), what the group coordinators may hold
 // (groupService.newCoordinator), the transactional ids and their partitions (txn.Config.MemoryBytes), and while it cleans the cleaner's map of keys, one and a half times log.cleaner.dedupe.buffer.size, a batch, its records
 // (wire.DecompressedMax) and 1 MiB to write.
 package node

@@ -94,6 +94,7 @@ func (l *Loop) serveFetch(c *Conn, h wire.RequestHeader, body []byte) {
 	f := &c.fetch
 	f.pending, f.version = c.begin(h), h.Version
 	f.minBytes, f.maxBytes = int(in.MinBytes), min(int(in.MaxBytes), l.node.config().FetchBytesMax)
+	c.limitFetch(f)
 	f.expires = l.mono + min(time.Duration(max(in.MaxWaitMS, 0))*time.Millisecond, fetchWaitMax)
 	f.final = in.MaxWaitMS <= 0 || in.MinBytes <= 0
 	f.committed = in.IsolationLevel == isolationReadCommitted

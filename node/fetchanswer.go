@@ -15,7 +15,7 @@ func (f *fetchRequest) respond() {
 	var last *fetchPart
 	for i := range f.parts {
 		p := &f.parts[i]
-		if f.session != nil && !f.session.changed(i, p) && f.incremental {
+		if f.incremental && !f.session.news(i, p) {
 			continue
 		}
 		if last == nil || !last.sameTopic(p) {
@@ -24,7 +24,15 @@ func (f *fetchRequest) respond() {
 		last = p
 		out.AddPartition(p.response())
 	}
-	f.answer(out)
+	if !f.charge(f.encode(out)) {
+		f.throttled(out)
+		return
+	}
+	if f.pending.throttleMS > 0 {
+		f.encode(out) // again, with the wait
+	}
+	f.session.tell(f.parts)
+	f.send()
 }
 
 // cut shares the request's byte limit among the parts in their order. The first batch of the first part that has one
@@ -68,15 +76,28 @@ func (p *fetchPart) sameTopic(q *fetchPart) bool {
 	return p.id == q.id && string(p.name) == string(q.name)
 }
 
-// answer encodes out; the ranges of the parts become the pending answer's.
+// answer encodes and sends out.
 func (f *fetchRequest) answer(out *wire.FetchResponse) {
+	f.encode(out)
+	f.send()
+}
+
+// encode makes out the pending answer's bytes, and gives the length of the whole response with its records.
+func (f *fetchRequest) encode(out *wire.FetchResponse) (bytes int) {
 	l, r := f.conn.loop, f.pending
+	out.ThrottleMS = r.throttleMS
 	dst := append(r.answer[:0], 0, 0, 0, 0)
 	dst = wire.AppendResponseHeader(dst, r.key, r.version, r.corr)
 	dst, l.fetchPieces = out.AppendTo(dst, f.version, l.fetchPieces[:0])
-	size := wire.SizeWithRecords(len(dst)-4, l.fetchPieces)
-	binary.BigEndian.PutUint32(dst, uint32(size))
+	bytes = int(wire.SizeWithRecords(len(dst)-4, l.fetchPieces))
+	binary.BigEndian.PutUint32(dst, uint32(bytes))
 	r.answer = dst
+	return bytes
+}
+
+// send completes the request with what was encoded; the ranges of the parts become the pending answer's.
+func (f *fetchRequest) send() {
+	l, r := f.conn.loop, f.pending
 	r.ranges = f.takeRanges(r.ranges[:0], l.fetchPieces)
 	f.pending = nil
 	f.conn.letGo(f.held)

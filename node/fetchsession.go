@@ -228,13 +228,21 @@ func (s *fetchSession) forget(topics []wire.ForgottenTopic) {
 	s.parts, s.told = s.parts[:kept], s.told[:kept]
 }
 
-// changed says whether the client must be told of part i, and notes that it is.
-func (s *fetchSession) changed(i int, p *fetchPart) bool {
+// news says whether the client must be told of part i.
+func (s *fetchSession) news(i int, p *fetchPart) bool {
 	told := &s.told[i]
-	news := p.file != nil || p.code != wire.None || p.diverging.Set ||
+	return p.file != nil || p.code != wire.None || p.diverging.Set ||
 		told.highWatermark != p.highWatermark || told.logStart != p.logStart
-	told.highWatermark, told.logStart = p.highWatermark, p.logStart
-	return news
+}
+
+// tell notes what the client is told; there need be no session.
+func (s *fetchSession) tell(parts []fetchPart) {
+	if s == nil {
+		return
+	}
+	for i := range parts {
+		s.told[i] = fetchTold{parts[i].highWatermark, parts[i].logStart}
+	}
 }
 
 // rotate moves the parts that had data to the end, so that a byte limit does not starve those behind them.

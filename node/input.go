@@ -46,7 +46,7 @@ func (c *Conn) armRecv() {
 // mayRead says whether another request of this connection may be taken up. One that waits for memory goes on from
 // resumeStarved alone: an answer that let it go on before would have it receive twice at once then.
 func (c *Conn) mayRead() bool {
-	return !c.closing && !c.serial && !c.starving && c.pipeline.len() < inFlightMax && c.held < outBytesMax && (c.held == 0 || !c.loop.answers.over()) &&
+	return !c.closing && !c.serial && !c.starving && !c.muted && c.pipeline.len() < inFlightMax && c.held < outBytesMax && (c.held == 0 || !c.loop.answers.over()) &&
 		c.loop.overflown == 0 && !c.loop.node.stopping.Load()
 }
 
@@ -195,6 +195,16 @@ func (c *Conn) receivedBody(res int) {
 	c.loop.metrics.received.Add(res)
 	if c.in.filled += res; c.in.filled < c.in.size {
 		c.armBody()
+		return
+	}
+	if !c.muted { // by the answer to a request before
+		c.bodyReceived()
+	}
+}
+
+// bodyReceived goes on when a slab is as full as it was, unless bytes are still missing.
+func (c *Conn) bodyReceived() {
+	if c.in.filled < c.in.size {
 		return
 	}
 	body := c.in.body

@@ -24,25 +24,24 @@ type listener struct {
 	addr netip.AddrPort
 	// limits are max.connections and max.connections.per.ip.
 	limits *connLimits
+	queue  acceptQueue
 }
 
 // connLimits counts the node's connections, in all and by address.
 type connLimits struct {
-	mu         sync.Mutex
-	max, perIP int
-	overrides  map[string]int
-	total      int
-	byIP       map[string]int
+	mu    sync.Mutex
+	total int
+	byIP  map[string]int
 }
 
-func (c *connLimits) admit(host string) bool {
+func (c *connLimits) admit(host string, cfg *config.Config) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	perIP, ok := c.overrides[host]
+	perIP, ok := cfg.ConnectionsPerIPOverrides[host]
 	if !ok {
-		perIP = c.perIP
+		perIP = cfg.ConnectionsPerIPMax
 	}
-	if c.total >= c.max || c.byIP[host] >= perIP {
+	if c.total >= cfg.ConnectionsMax || c.byIP[host] >= perIP {
 		return false
 	}
 	c.total++
@@ -105,15 +104,20 @@ func bindProblem(err error) string {
 
 // startAccepting arms the listeners on this loop.
 func (l *Loop) startAccepting() {
-	for i, ln := range l.node.listeners {
-		l.engine.Accept(token(tokenAccept, 0, uint32(i)), ln.fd)
+	for i := range l.node.listeners {
+		l.armAccept(i)
 	}
 }
 
 // accepted handles one new connection, or the lack of descriptors for one.
 func (l *Loop) accepted(index int, e *iouring.Event) {
 	ln := l.node.listeners[index]
+	ln.queue.armed = e.More
 	if e.Res < 0 {
+		if unix.Errno(-e.Res) == unix.ECANCELED { // one of its connections waits, or waited
+			l.armAccept(index)
+			return
+		}
 		if !transientErrno(e.Res) && !l.node.stopping.Load() {
 			l.node.log.throttled("accept failed", "listener", ln.name, "error", unix.Errno(-e.Res))
 		}
@@ -122,8 +126,16 @@ func (l *Loop) accepted(index int, e *iouring.Event) {
 		}
 		return
 	}
-	fd := int(e.Res)
+	l.arrived(index, int(e.Res))
+}
+
+// admit has a connection served, if nothing speaks against it.
+func (l *Loop) admit(ln *listener, fd int) {
 	peer := peerOf(fd)
+	if d := l.node.connectionRates.admit(ln.name, peer.Addr().Unmap()); d > 0 {
+		l.hold(fd, d)
+		return
+	}
 	host := peer.Addr().Unmap().String()
 	switch {
 	case fd >= l.node.seams.connDescriptors:
@@ -131,7 +143,7 @@ func (l *Loop) accepted(index int, e *iouring.Event) {
 			"cure", "raise the process's limit of open files (ulimit -n)")
 		_ = unix.Close(fd)
 		return
-	case l.node.stopping.Load() || !ln.limits.admit(host):
+	case l.node.stopping.Load() || !ln.limits.admit(host, l.node.config()):
 		l.metrics.refused.Inc()
 		l.node.log.throttled("connection refused: too many", "peer", host, "properties", "max.connections, max.connections.per.ip")
 		_ = unix.Close(fd)
@@ -162,11 +174,7 @@ func setSocketOptions(fd, sendBufferBytes int) {
 const acceptPause = 100 * time.Millisecond
 
 func (l *Loop) acceptAgain(index int) {
-	rearm := &timer{fire: func(l *Loop) {
-		if !l.node.stopping.Load() {
-			l.engine.Accept(token(tokenAccept, 0, uint32(index)), l.node.listeners[index].fd)
-		}
-	}}
+	rearm := &timer{fire: func(l *Loop) { l.armAccept(index) }}
 	l.timers.set(rearm, l.mono+acceptPause)
 }
 

@@ -23,7 +23,9 @@ type Loop struct {
 	overflow  [][]Message
 	overflown int
 
-	conns   slots[Conn]
+	conns slots[Conn]
+	// held are connections that are not served, see hold.
+	held    map[int]*timer
 	parts   slots[partition]
 	fetches fetchSessions
 	slabs   slabPool

@@ -2,6 +2,7 @@ package node
 
 import (
 	"github.com/ringmill/ringmill/control/group"
+	"github.com/ringmill/ringmill/control/quota"
 	"github.com/ringmill/ringmill/control/txn"
 	"github.com/ringmill/ringmill/wire"
 )
@@ -12,6 +13,8 @@ const (
 	messageBytes     = 16
 	answerKeptBytes  = 4 << 10
 	providedBytes    = 512 * 16 << 10
+	// quotaKinds are those of clientQuotas, and addresses.
+	quotaKinds = 5
 	// decodedFactor is how much larger than its bytes kmsg's form of a cold request may be.
 	decodedFactor = 32
 	// answerGrowth is how much room an answer's bytes may take while others are appended to them.
@@ -27,7 +30,8 @@ func (n *Node) memoryBound() int64 {
 		outKeepMax*outBufferMax + pendingFreeMax*answerKeptBytes + sessionPartsMax*sessionPartBytes + produceFreeMax*produceItemsKeep*produceItemBytes)
 	requests := cfg.RequestMemoryBytes + cfg.RequestMemoryBytes/int64(produceEntryBytesMin)*int64(produceItemBytes) +
 		decodedFactor*decodeBytesMax + recordReaders*wire.DecompressedMax
+	clients := quotaKinds * quota.MemoryMax(clientWindows(cfg))
 	answers := int64(answerGrowth*answersOfLoop(cfg.Loops)*cfg.Loops + growingMax(cfg.Loops)*growingKeepMax)
 	txns := max(txn.DefaultConfig().MemoryBytes, int64(cfg.TransactionTopicPartitions)*txnMemoryMin)
-	return loop*int64(len(n.loops)) + requests + answers + group.DefaultConfig().MemoryBytes + txns
+	return loop*int64(len(n.loops)) + requests + clients + answers + group.DefaultConfig().MemoryBytes + txns
 }

@@ -16,9 +16,13 @@ import (
 type nodeMetrics struct {
 	set                                  *metrics.Set
 	connections, partitions, offlineDirs atomic.Int64
-	compactions                          *metrics.Counter
-	requests                             [wire.APIKeysMax]*metrics.Counter
-	stages                               map[stageKey]*metrics.PrometheusHistogram
+	// muted are connections that wait for a quota; throttles are by quota.
+	muted         atomic.Int64
+	throttles     map[quotaKind]throttleMetrics
+	delayed, held *metrics.Counter
+	compactions   *metrics.Counter
+	requests      [wire.APIKeysMax]*metrics.Counter
+	stages        map[stageKey]*metrics.PrometheusHistogram
 }
 
 // stage is one leg of a request's way.
@@ -53,6 +57,16 @@ func newNodeMetrics() *nodeMetrics {
 	}
 	m.stages[stageKey{wire.KeyProduce, stageSync}] = m.stage("Produce", stageSync)
 	m.compactions = m.set.NewCounter("ringmill_compactions_total")
+	m.throttles = make(map[quotaKind]throttleMetrics)
+	for kind, name := range map[quotaKind]string{quotaProduce: "produce", quotaFetch: "fetch", quotaRequest: "request", quotaMutation: "controller_mutation"} {
+		m.throttles[kind] = throttleMetrics{
+			requests: m.set.NewCounter(fmt.Sprintf(`ringmill_throttled_requests_total{quota=%q}`, name)),
+			seconds:  m.set.NewFloatCounter(fmt.Sprintf(`ringmill_throttle_seconds_total{quota=%q}`, name)),
+		}
+	}
+	m.delayed = m.set.NewCounter("ringmill_connections_delayed_total")
+	m.held = m.set.NewCounter("ringmill_connections_closed_for_rate_total")
+	m.gauge("ringmill_connections_muted", &m.muted)
 	m.gauge("ringmill_connections", &m.connections)
 	m.gauge("ringmill_partitions", &m.partitions)
 	m.gauge("ringmill_log_directories_offline", &m.offlineDirs)
@@ -61,6 +75,23 @@ func newNodeMetrics() *nodeMetrics {
 
 func (m *nodeMetrics) stage(api string, s stage) *metrics.PrometheusHistogram {
 	return m.set.NewPrometheusHistogramExt(fmt.Sprintf(`ringmill_request_stage_seconds{api=%q,stage=%q}`, api, s), latencyBuckets)
+}
+
+// throttleMetrics are what one quota did.
+type throttleMetrics struct {
+	requests *metrics.Counter
+	seconds  *metrics.FloatCounter
+}
+
+// throttled counts a request whose client is told to wait.
+func (m *nodeMetrics) throttled(kind quotaKind, ms int32) {
+	m.throttles[kind].requests.Inc()
+	m.throttles[kind].seconds.Add(float64(ms) / 1000)
+}
+
+// quotaClients shows how many clients the quotas remember.
+func (m *nodeMetrics) quotaClients(q *clientQuotas) {
+	m.set.NewGauge("ringmill_quota_clients", func() float64 { return float64(q.shares()) })
 }
 
 func (m *nodeMetrics) gauge(name string, v *atomic.Int64) {

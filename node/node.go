@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -46,11 +47,17 @@ type Node struct {
 	// cleanerStopped is closed when the cleaner has ended.
 	cleanerStopped chan struct{}
 
-	groups    *groupService
-	txns      *txnService
-	shareLog  *shareStateService
-	shares    *shareService
-	sessions  sessionHomes
+	groups   *groupService
+	txns     *txnService
+	shareLog *shareStateService
+	shares   *shareService
+	sessions sessionHomes
+
+	quotas          *clientQuotas
+	connectionRates *connectionRates
+	// addresses are what the names of address quotas stand for; metaMu guards it.
+	addresses map[string]netip.Addr
+
 	listeners []*listener
 
 	// connectionIDs numbers the connections.

@@ -17,6 +17,8 @@ type pending struct {
 	// answer is the whole response frame, unless ranges interleave file bytes.
 	answer []byte
 	ranges []fileRange
+	// throttleMS is how long the client is told to wait.
+	throttleMS int32
 	// began is when the request was taken up, for the stage stamps.
 	began time.Duration
 }

@@ -76,16 +76,16 @@ func (item *produceItem) handle(l *Loop) {
 	item.part.offer(item)
 }
 
-// serveProduce takes up a Produce.
-func (l *Loop) serveProduce(c *Conn, h wire.RequestHeader, body []byte, buf *buffer) {
+// serveProduce takes up a Produce, whose frame has so many bytes; false if it will not be answered.
+func (l *Loop) serveProduce(c *Conn, h wire.RequestHeader, body []byte, buf *buffer, bytes int) (answered bool) {
 	in := &l.produce.in
 	if err := in.Read(body, h.Version); err != nil {
 		c.refuse("malformed Produce", "version", int16(h.Version), "error", err)
-		return
+		return false
 	}
 	if n := countPartitions(in); n > producePartitionsMax {
 		c.refuse("Produce has too many partitions", "partitions", n, "max", producePartitionsMax)
-		return
+		return false
 	}
 	items, ok := l.chargeItems(countPartitions(in), len(body))
 	if !ok {
@@ -99,9 +99,12 @@ func (l *Loop) serveProduce(c *Conn, h wire.RequestHeader, body []byte, buf *buf
 	buf.refs++
 	req.pending.silent = in.Acks == replicate.AcksNone
 	l.layOut(req, in, h.Version)
+	answered = !req.pending.silent
+	c.chargeProduce(req.pending, bytes)
 	if !l.readRecords(req) {
 		l.sendItems(req)
 	}
+	return answered
 }
 
 // produceItemBytes is what an item takes, produceEntryBytesMin the shortest entry that has a record: a batch's header, its index,
@@ -252,6 +255,9 @@ func (l *Loop) itemDone(req *produceRequest) {
 		return
 	}
 	r := req.pending
+	if !r.silent {
+		r.conn.chargeTime(r)
+	}
 	r.answer = l.appendProduceAnswer(r.answer[:0], r, req)
 	failedSilently := r.silent && req.failed
 	l.release(req.buf)
@@ -269,6 +275,7 @@ func (l *Loop) itemDone(req *produceRequest) {
 func (l *Loop) appendProduceAnswer(dst []byte, r *pending, req *produceRequest) []byte {
 	out := &l.produce.out
 	out.Reset()
+	out.ThrottleMS = r.throttleMS
 	next := 0
 	for _, t := range req.topics {
 		out.AddTopic(t.name, t.id)

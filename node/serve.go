@@ -67,6 +67,7 @@ func (n *Node) open() error {
 		n.bind,
 		func() error { return n.openStorage(n.seams.fs) },
 		func() error { return n.applyDynamicConfig(n.store.Image()) },
+		n.loadQuotas,
 		n.loadTopics,
 		n.removeCleanMarks,
 		n.startLoops,
@@ -89,6 +90,8 @@ func newNode(cfg *config.Config) *Node {
 	n.decoding.cond = sync.NewCond(&n.decoding.mu)
 	n.recordReaders = make(chan struct{}, recordReaders)
 	n.moves = newLogMoves(cfg.MovesAtOnce())
+	n.quotas, n.connectionRates = newClientQuotas(cfg, n.started), newConnectionRates(cfg, n.started)
+	n.metrics.quotaClients(n.quotas)
 	n.groups = newGroupService(n)
 	n.txns = newTxnService(n)
 	n.shareLog, n.shares = newShareStateService(n), newShareService(n)
@@ -113,7 +116,7 @@ func newLoop(n *Node, index int) *Loop {
 // bind opens the listeners for clients and the one for operators.
 func (n *Node) bind() error {
 	cfg := n.config()
-	limits := &connLimits{max: cfg.ConnectionsMax, perIP: cfg.ConnectionsPerIPMax, overrides: cfg.ConnectionsPerIPOverrides, byIP: make(map[string]int)}
+	limits := &connLimits{byIP: make(map[string]int)}
 	for _, l := range cfg.Listeners {
 		ln, err := listen(l, cfg.ListenBacklog, limits)
 		if err != nil {

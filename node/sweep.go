@@ -26,6 +26,10 @@ func (l *Loop) sweep() {
 	l.conns.all(func(c *Conn) {
 		switch {
 		case c.closing:
+		case c.muted:
+			if c.gone() {
+				c.close()
+			}
 		case c.late():
 			c.refuse("a request did not arrive in time", "bytes", c.in.size, "received", c.in.filled)
 		case c.pipeline.len() > 0 && c.out.empty():

@@ -46,6 +46,7 @@ func (n *Node) settle() {
 
 // closeAll closes every connection and stops every partition: what waits for a disk is answered to nobody.
 func (l *Loop) closeAll() {
+	l.dropAccepted()
 	l.conns.all(func(c *Conn) { c.close() })
 	l.parts.all(func(p *partition) {
 		if p.stopped == wire.None {

@@ -31,6 +31,24 @@ func (l *Limiter) Record(c Client, value float64, now int64) int64 {
 	return min(rate.wait(l.windows, limit, now), l.waitMaxMS)
 }
 
+// RecordServed charges a client with what it is to be served, and says whether it may be. If not nothing is counted, and it is
+// served nothing for so long. A client that has had nothing of late is served whatever it is, and waits afterwards: a record
+// batch that is larger than all windows let through would otherwise never be served.
+func (l *Limiter) RecordServed(c Client, value float64, now int64) (waitMS int64, serve bool) {
+	limit, share, ok := l.limits.Of(c)
+	if !ok {
+		return 0, true
+	}
+	rate := l.rates.of(share, now)
+	before, _ := rate.measure(l.windows, now)
+	rate.add(l.windows, value, now)
+	waitMS = min(rate.wait(l.windows, limit, now), l.waitMaxMS)
+	if serve = waitMS == 0 || before <= 0; !serve {
+		rate.add(l.windows, -value, now)
+	}
+	return waitMS, serve
+}
+
 // Note charges a client without asking for a wait; a negative value takes back what was recorded.
 func (l *Limiter) Note(c Client, value float64, now int64) {
 	if _, share, ok := l.limits.Of(c); ok {

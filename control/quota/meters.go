@@ -8,6 +8,17 @@ const (
 	metersBytesMax = 4 << 20 // of names: a client id may have 32 KiB
 )
 
+// Sizes of what a share takes beside its name, a little more than the structs do.
+const (
+	meterBytes  = 256
+	sampleBytes = 24
+)
+
+// MemoryMax is what one kind of quota may remember of clients, in bytes.
+func MemoryMax(w Windows) int64 {
+	return metersMax*(meterBytes+sampleBytes*int64(w.Count+1)) + metersBytesMax
+}
+
 // meterIdleMS is how long an unused share is remembered (ClientQuotaManager.InactiveSensorExpirationTimeSeconds).
 const meterIdleMS = 3600 * 1000
 

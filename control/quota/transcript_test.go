@@ -18,6 +18,7 @@ import (
 //	level user=U client=C                prints the producer's limit and whose consumption counts
 //	after MS                             moves the clock
 //	produce|request user=U client=C value=V    records, prints the wait
+//	fetch user=U client=C value=V        records what is to be served, prints the wait and whether it may be
 //	note user=U client=C value=V         counts for produce without a wait
 //	most user=U client=C                 prints the largest value that is let through
 //	mutate user=U client=C permits=N [strict]
@@ -70,6 +71,9 @@ func (p *play) run(t *testing.T, d *datadriven.TestData) string {
 		return fmt.Sprint(p.produce.Record(a.client, a.value, p.now), " ms")
 	case "request":
 		return fmt.Sprint(p.request.Record(a.client, a.value, p.now), " ms")
+	case "fetch":
+		wait, serve := p.produce.RecordServed(a.client, a.value, p.now)
+		return fmt.Sprintf("%d ms, served: %v", wait, serve)
 	case "note":
 		p.produce.Note(a.client, a.value, p.now)
 		return "ok"

@@ -168,9 +168,12 @@ func (m *metadataAnswer) autoCreate(name string) wire.ErrorCode {
 	case m.image.Colliding(name) != "":
 		return wire.InvalidTopicException
 	default:
-		_, _, _ = m.broker.CreateTopic(name, m.broker.Config().NumPartitions, nil)
-		m.image = m.broker.Image()
-		m.created++
+		partitions := m.broker.Config().NumPartitions
+		if _, ok := m.broker.ChargeMutations(m.request.Client, partitions, true); ok { // else when the client asks again later
+			_, _, _ = m.broker.CreateTopic(name, partitions, nil)
+			m.image = m.broker.Image()
+			m.created++
+		}
 	}
 	return wire.UnknownTopicOrPartition
 }

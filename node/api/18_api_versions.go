@@ -22,6 +22,7 @@ func answerAPIVersions(b Broker, r *Request) ([]byte, error) {
 	if v := r.Header.Version; v < apiVersionsRow.min || v > apiVersionsRow.max {
 		resp.ErrorCode = int16(wire.UnsupportedVersion)
 		resp.ApiKeys = []kmsg.ApiVersionsResponseApiKey{apiVersionsRow.advertised()}
+		r.setThrottle(resp)
 		return resp.AppendTo(nil), nil
 	}
 	req, err := decode(r.Header, r.Body)
@@ -30,6 +31,7 @@ func answerAPIVersions(b Broker, r *Request) ([]byte, error) {
 	}
 	resp.SetVersion(int16(r.Header.Version))
 	fillAPIVersions(b, resp, r, req.(*kmsg.ApiVersionsRequest))
+	r.setThrottle(resp)
 	return resp.AppendTo(nil), nil
 }
 

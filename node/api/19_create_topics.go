@@ -15,9 +15,9 @@ var createTopicsRow = row{key: wire.KeyCreateTopics, min: 2, max: 7, handle: on(
 // partitionsPerRequestMax bounds what one CreateTopics or CreatePartitions makes, as Apache Kafka 4.1.1 does.
 const partitionsPerRequestMax = 10_000
 
-func createTopics(b Broker, _ *Request, req *kmsg.CreateTopicsRequest) *kmsg.CreateTopicsResponse {
+func createTopics(b Broker, r *Request, req *kmsg.CreateTopicsRequest) *kmsg.CreateTopicsResponse {
 	resp := kmsg.NewPtrCreateTopicsResponse()
-	c := &topicCreation{broker: b, req: req, tooMany: partitionsAsked(b, req) > partitionsPerRequestMax}
+	c := &topicCreation{broker: b, request: r, req: req, tooMany: partitionsAsked(b, req) > partitionsPerRequestMax}
 	times := make(map[string]int, len(req.Topics))
 	for i := range req.Topics {
 		times[req.Topics[i].Topic]++
@@ -68,6 +68,7 @@ func newCreatedTopic(name string) kmsg.CreateTopicsResponseTopic {
 // topicCreation is one CreateTopics being answered.
 type topicCreation struct {
 	broker  Broker
+	request *Request
 	req     *kmsg.CreateTopicsRequest
 	tooMany bool // partitions in the whole request
 }
@@ -79,6 +80,9 @@ func (c *topicCreation) create(t *kmsg.CreateTopicsRequestTopic) kmsg.CreateTopi
 	}
 	out := newCreatedTopic(t.Topic)
 	out.NumPartitions, out.ReplicationFactor = c.partitions(t), 1
+	if why := c.request.chargeMutations(c.broker, out.NumPartitions, createTopicsStrictFrom); why.code != wire.None {
+		return refusedTopic(t.Topic, why)
+	}
 	out.TopicID = c.broker.NewTopicID() // Kafka gives one even where it only validates
 	if !c.req.ValidateOnly {
 		id, code, message := c.broker.CreateTopic(t.Topic, out.NumPartitions, configs)

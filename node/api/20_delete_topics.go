@@ -16,10 +16,10 @@ const (
 	topicDeletionDisabledFrom = 3
 )
 
-func deleteTopics(b Broker, _ *Request, req *kmsg.DeleteTopicsRequest) *kmsg.DeleteTopicsResponse {
+func deleteTopics(b Broker, r *Request, req *kmsg.DeleteTopicsRequest) *kmsg.DeleteTopicsResponse {
 	resp := kmsg.NewPtrDeleteTopicsResponse()
 	asked := deletionsAsked(req)
-	d := newTopicDeletion(b, asked, req.Version)
+	d := newTopicDeletion(b, r, asked)
 	for i := range asked {
 		if t := &asked[i]; d.take(t) {
 			resp.Topics = append(resp.Topics, d.delete(t))
@@ -43,16 +43,17 @@ func deletionsAsked(req *kmsg.DeleteTopicsRequest) []kmsg.DeleteTopicsRequestTop
 // topicDeletion is one DeleteTopics being answered.
 type topicDeletion struct {
 	broker   Broker
+	request  *Request
 	disabled wire.ErrorCode // the answer to all, if topics cannot be deleted; else None
 	names    map[string]int // how often a name is asked for
 	ids      map[wire.TopicID]int
 }
 
-func newTopicDeletion(b Broker, asked []kmsg.DeleteTopicsRequestTopic, version int16) *topicDeletion {
-	d := &topicDeletion{broker: b, names: make(map[string]int), ids: make(map[wire.TopicID]int)}
+func newTopicDeletion(b Broker, r *Request, asked []kmsg.DeleteTopicsRequestTopic) *topicDeletion {
+	d := &topicDeletion{broker: b, request: r, names: make(map[string]int), ids: make(map[wire.TopicID]int)}
 	if !b.Config().DeleteTopics {
 		d.disabled = wire.TopicDeletionDisabled
-		if version < topicDeletionDisabledFrom {
+		if r.Header.Version < topicDeletionDisabledFrom {
 			d.disabled = wire.InvalidRequest
 		}
 	}
@@ -132,6 +133,9 @@ func (d *topicDeletion) findIdentified(id wire.TopicID) (*image.Topic, refusal) 
 func (d *topicDeletion) deleteTopic(t *image.Topic) refusal {
 	if t.Internal {
 		return refuse(wire.InvalidRequest, "%s holds the node's own state and cannot be deleted.", t.Name)
+	}
+	if why := d.request.chargeMutations(d.broker, t.Partitions, deleteTopicsStrictFrom); why.code != wire.None {
+		return why
 	}
 	return refusal{code: d.broker.DeleteTopic(t.Name, t.ID)}
 }

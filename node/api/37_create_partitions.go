@@ -9,7 +9,7 @@ import (
 
 var createPartitionsRow = row{key: wire.KeyCreatePartitions, min: 0, max: 3, handle: on(createPartitions)}
 
-func createPartitions(b Broker, _ *Request, req *kmsg.CreatePartitionsRequest) *kmsg.CreatePartitionsResponse {
+func createPartitions(b Broker, r *Request, req *kmsg.CreatePartitionsRequest) *kmsg.CreatePartitionsResponse {
 	resp := kmsg.NewPtrCreatePartitionsResponse()
 	times := make(map[string]int, len(req.Topics))
 	for i := range req.Topics {
@@ -24,7 +24,7 @@ func createPartitions(b Broker, _ *Request, req *kmsg.CreatePartitionsRequest) *
 		}
 		why := refuse(wire.InvalidRequest, "Duplicate topic name.")
 		if !again {
-			why = growTopic(b, t, tooMany, req.ValidateOnly)
+			why = growTopic(b, r, t, tooMany, req.ValidateOnly)
 		}
 		out := kmsg.NewCreatePartitionsResponseTopic()
 		out.Topic, out.ErrorCode, out.ErrorMessage = t.Topic, int16(why.code), nullable(why.message)
@@ -43,7 +43,7 @@ func partitionsAdded(b Broker, req *kmsg.CreatePartitionsRequest) int64 {
 	return sum
 }
 
-func growTopic(b Broker, t *kmsg.CreatePartitionsRequestTopic, tooMany, validateOnly bool) refusal {
+func growTopic(b Broker, r *Request, t *kmsg.CreatePartitionsRequestTopic, tooMany, validateOnly bool) refusal {
 	topic := b.Image().ByName(t.Topic)
 	if topic == nil {
 		return refusal{code: wire.UnknownTopicOrPartition}
@@ -54,8 +54,8 @@ func growTopic(b Broker, t *kmsg.CreatePartitionsRequestTopic, tooMany, validate
 	if tooMany {
 		return refuse(wire.PolicyViolation, "Excessively large number of partitions per request.")
 	}
-	if validateOnly {
-		return refusal{}
+	if why := r.chargeMutations(b, t.Count-topic.Partitions, createPartitionsStrictFrom); why.code != wire.None || validateOnly {
+		return why
 	}
 	code, message := b.GrowTopic(t.Topic, t.Count)
 	return refusal{code, message}

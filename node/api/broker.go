@@ -13,6 +13,8 @@ import (
 
 // Client is who sent a request. ID and Software are the client's own words and untrusted.
 type Client struct {
+	// User is the name of the authenticated principal, AnonymousUser where nobody authenticates.
+	User                      string
 	ID, Host                  string
 	Port                      uint16
 	Software, SoftwareVersion string // of ApiVersions 3 and later; "" before
@@ -20,12 +22,21 @@ type Client struct {
 	ListenerName              string
 }
 
+// AnonymousUser is who sends requests over a listener without authentication (KafkaPrincipal.ANONYMOUS).
+const AnonymousUser = "ANONYMOUS"
+
 // Request is one request with its undecoded body.
 type Request struct {
 	Header wire.RequestHeader
 	Body   []byte
 	// Client may be completed by a handler (ApiVersions); the connection keeps what it then holds.
 	Client Client
+
+	// Charge, where it is set, is called once before the answer is encoded: it counts the time that the request took and gives
+	// the milliseconds that the client must wait for it.
+	Charge func() int32
+	// ThrottleMS is what the client is told to wait (KIP-219): the longest wait of those that it is charged with.
+	ThrottleMS int32
 }
 
 // Broker is the node as handlers see it. All methods may be called from any goroutine and may wait.
@@ -55,6 +66,12 @@ type Broker interface {
 
 	// SetFeatures finalizes features at these levels, durably. The levels were validated.
 	SetFeatures(levels map[string]int16) (code wire.ErrorCode, message string)
+
+	// AlterClientQuotas makes records durable and has them in force before it returns. They were validated.
+	AlterClientQuotas(records []image.ClientQuotaRecord) (code wire.ErrorCode, message string)
+	// ChargeMutations counts partitions made or removed by a client against its controller_mutation_rate (KIP-599), and gives the
+	// milliseconds that it must wait. Strictly, ok is false if it owes already: then nothing was counted, nor may be done.
+	ChargeMutations(c Client, partitions int32, strict bool) (waitMS int32, ok bool)
 
 	// DeleteRecords deletes the records below an offset of each partition, -1 being the high watermark, durably, and
 	// answers for each of them.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringmill/ringmill/control/group"
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/quota"
 	"github.com/ringmill/ringmill/control/share"
 	"github.com/ringmill/ringmill/control/txn"
 	"github.com/ringmill/ringmill/node/config"
@@ -28,6 +29,7 @@ type fakeBroker struct {
 	logDirs    []LogDir
 	moved      []string
 
+	mutations  *quota.Mutations
 	txns       *txn.Coordinator
 	groups     *group.Coordinator
 	nowMS      int64
@@ -66,6 +68,7 @@ func newFakeBroker(t testing.TB, set ...string) *fakeBroker {
 	b := &fakeBroker{cfg: cfg, image: new(image.Image), partitions: map[wire.TopicPartition]*fakePartition{},
 		offline: map[wire.TopicPartition]bool{}, groups: group.New(group.DefaultConfig(), 1)}
 	b.groups.Loaded(0)
+	b.mutations = quota.NewMutations(quota.Windows{Count: 11, SizeMS: 1000})
 	cfgTxn := txn.DefaultConfig()
 	cfgTxn.NewProducerID = func() (wire.ProducerID, bool) { b.producer++; return b.producer, true }
 	b.txns = txn.New(cfgTxn)
@@ -177,6 +180,21 @@ func (b *fakeBroker) Partition(topic string, index wire.PartitionIndex) (Partiti
 		return b.partitions[at], wire.None
 	}
 	return &fakePartition{}, wire.None
+}
+
+func (b *fakeBroker) AlterClientQuotas(records []image.ClientQuotaRecord) (wire.ErrorCode, string) {
+	for _, r := range records {
+		if err := b.change(r); err != nil {
+			return wire.InvalidRequest, err.Error()
+		}
+	}
+	b.mutations.SetLimits(quota.LimitsOf(b.image, quota.ControllerMutationRate))
+	return wire.None, ""
+}
+
+func (b *fakeBroker) ChargeMutations(c Client, partitions int32, strict bool) (int32, bool) {
+	wait, ok := b.mutations.Charge(quota.Client{User: c.User, ClientID: c.ID}, float64(partitions), strict, b.nowMS)
+	return int32(wait), ok
 }
 
 // DeleteRecords says of each partition that it starts at the offset asked for, if that is not above 9.

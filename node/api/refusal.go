@@ -18,9 +18,9 @@ func refuse(code wire.ErrorCode, format string, args ...any) refusal {
 	return refusal{code, fmt.Sprintf(format, args...)}
 }
 
-// text is the message as responses carry it.
+// text is the message as responses carry it. Kafka has none for an exceeded quota.
 func (r refusal) text() *string {
-	if r.message == "" && r.code != wire.None {
+	if r.message == "" && r.code != wire.None && r.code != wire.ThrottlingQuotaExceeded {
 		return kmsg.StringPtr(r.code.String())
 	}
 	return nullable(r.message)

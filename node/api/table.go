@@ -29,7 +29,7 @@ var rows = [...]row{
 	initProducerIDRow, offsetForLeaderEpochRow, addPartitionsRow, addOffsetsRow, endTxnRow, writeTxnMarkersRow, txnOffsetCommitRow,
 	describeACLsRow, createACLsRow, deleteACLsRow, describeConfigsRow, alterConfigsRow, alterReplicaLogDirsRow, describeLogDirsRow, createPartitionsRow,
 	deleteGroupsRow, electLeadersRow, incrementalAlterConfigsRow, alterPartitionReassignmentsRow, listPartitionReassignmentsRow,
-	offsetDeleteRow, describeQuorumRow, updateFeaturesRow, describeClusterRow,
+	offsetDeleteRow, describeClientQuotasRow, alterClientQuotasRow, describeQuorumRow, updateFeaturesRow, describeClusterRow,
 	describeProducersRow, describeTransactionsRow, listTransactionsRow,
 	consumerGroupHeartbeatRow, consumerGroupDescribeRow, listConfigResourcesRow, describeTopicPartitionsRow,
 	shareGroupHeartbeatRow, shareGroupDescribeRow, shareFetchRow, shareAcknowledgeRow,
@@ -77,6 +77,7 @@ func Answer(dst []byte, b Broker, r *Request) ([]byte, error) {
 	}
 	resp := served[r.Header.Key].handle(b, r, req)
 	resp.SetVersion(int16(r.Header.Version))
+	r.setThrottle(resp)
 	return resp.AppendTo(dst), nil
 }
 

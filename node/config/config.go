@@ -23,11 +23,19 @@ type Config struct {
 	ConnectionsMax            int        `property:"max.connections"`
 	ConnectionsPerIPMax       int        `property:"max.connections.per.ip"`
 	ConnectionsPerIPOverrides map[string]int
-	ConnectionIdleMS          int64  `property:"connections.max.idle.ms"` // negative: never closed
-	FetchBytesMax             int    `property:"fetch.max.bytes"`
-	FetchSessionSlots         int    `property:"max.incremental.fetch.session.cache.slots"`
-	DescribePartitionsMax     int    `property:"max.request.partition.size.limit"`
-	HTTPListen                string `property:"ringmill.http.listen"` // "" for none
+	ConnectionIdleMS          int64          `property:"connections.max.idle.ms"`      // negative: never closed
+	ConnectionRateMax         int            `property:"max.connection.creation.rate"` // connections a second
+	ListenerConnectionRates   map[string]int // by the listener's name
+	FetchBytesMax             int            `property:"fetch.max.bytes"`
+	FetchSessionSlots         int            `property:"max.incremental.fetch.session.cache.slots"`
+	DescribePartitionsMax     int            `property:"max.request.partition.size.limit"`
+	HTTPListen                string         `property:"ringmill.http.listen"` // "" for none
+
+	// Quotas.
+	QuotaWindows                 int `property:"quota.window.num"`
+	QuotaWindowSeconds           int `property:"quota.window.size.seconds"`
+	ControllerQuotaWindows       int `property:"controller.quota.window.num"`
+	ControllerQuotaWindowSeconds int `property:"controller.quota.window.size.seconds"`
 
 	// Loops.
 	Loops      int    `property:"ringmill.loops"` // at least 1: the 0 of "as many as cores" is resolved
@@ -117,7 +125,7 @@ func (c *Config) build() error {
 		c.Loops = runtime.GOMAXPROCS(0)
 	}
 	for _, step := range []func() error{
-		c.checkIdentity, c.checkSecurity, c.buildLogDirs, c.buildListeners, c.buildOverrides, c.checkBounds, c.checkGroups,
+		c.checkIdentity, c.checkSecurity, c.buildLogDirs, c.buildListeners, c.buildListenerRates, c.buildOverrides, c.checkBounds, c.checkGroups,
 	} {
 		if err := step(); err != nil {
 			return err

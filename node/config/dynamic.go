@@ -48,11 +48,11 @@ func ValidateDynamic(values map[string]string, perNode bool) error {
 		return refusal("Cannot update these configs at default cluster level, broker id must be specified: ", refused)
 	}
 	for _, key := range keys {
-		p, known := brokerTable[key]
-		if !known {
-			p, known = dynamicTable[key]
+		p := settable(key)
+		if p == nil {
+			p = dynamicTable[key]
 		}
-		if !known {
+		if p == nil {
 			continue
 		}
 		if problem, offending := p.problemWith(values[key]); problem != "" {

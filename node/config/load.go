@@ -111,7 +111,7 @@ func (src Source) sets() ([]setting, error) {
 
 // place puts a setting of a known property into static, over a weaker one. A retired name yields a notice.
 func (s setting) place(static map[string]setting) (*Notice, error) {
-	if _, known := brokerTable[s.key]; known {
+	if settable(s.key) != nil {
 		static[s.key] = s
 		return nil, nil
 	}
@@ -150,7 +150,7 @@ func (s setting) unknown() error {
 // check looks at each value that won, in the order of names so that the same fault is always the one that is told.
 func (c *Config) check() error {
 	for _, key := range slices.Sorted(maps.Keys(c.static)) {
-		s, p := c.static[key], brokerTable[key]
+		s, p := c.static[key], settable(key)
 		if problem, _ := p.problemWith(s.value); problem != "" {
 			return &Error{Key: key, Value: shown(p, s.value), Source: s.source, Problem: problem, Cure: "allowed: " + p.Allowed()}
 		}
@@ -169,7 +169,7 @@ func shown(p *Property, value string) string {
 // notices adds to those of retired names what the table and the listeners know to have no effect.
 func (c *Config) notices(found []Notice) []Notice {
 	for key, s := range c.static {
-		if p := brokerTable[key]; !p.Effective() {
+		if p := settable(key); !p.Effective() {
 			found = append(found, Notice{Key: key, Source: s.source, Reason: p.Reason})
 		}
 	}

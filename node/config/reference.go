@@ -51,6 +51,7 @@ var referenceSections = []referenceSection{
 	{"ringmill's own", "Those whose features are not built yet are further below.", ringmillProperties},
 	{"The node", "Who this node is.", identityProperties},
 	{"Network", "Where clients are served and what one client may take.", networkProperties},
+	{"Quotas", "What client quotas are measured over; the quotas themselves are set with `ringmill quota`, `kafka-configs` or any Kafka admin tool.", quotaProperties},
 	{"Topics", "How topics are created and written to.", creationProperties},
 	{"Logs", "The partitions' files.", logProperties},
 	{"Compaction", "How logs with `cleanup.policy=compact` are cleaned.", cleanerProperties},

@@ -35,7 +35,7 @@ var retired = []struct {
 		names:  []string{"super.users", "allow.everyone.if.no.acl.found"},
 	},
 	{
-		reason:   "settings of one listener (security, quotas) are not built yet",
+		reason:   "settings of one listener, but for max.connection.creation.rate, are not built yet",
 		prefixes: []string{"listener.name."},
 	},
 	{

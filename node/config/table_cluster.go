@@ -14,8 +14,6 @@ var quorumProperties = withoutEffect(
 	property("controller.quorum.request.timeout.ms", Int, "2000", atLeast(0), ReadOnly),
 	property("controller.quorum.retry.backoff.ms", Int, "20", atLeast(0), ReadOnly),
 	property("controller.quorum.voters", List, "", nil, ReadOnly),
-	property("controller.quota.window.num", Int, "11", atLeast(1), ReadOnly),
-	property("controller.quota.window.size.seconds", Int, "1", atLeast(1), ReadOnly),
 	property("controller.socket.timeout.ms", Int, "30000", nil, ReadOnly),
 	property("early.start.listeners", String, null, nil, ReadOnly),
 	property("initial.broker.registration.timeout.ms", Int, "60000", nil, ReadOnly),

@@ -17,14 +17,6 @@ var receiveProperties = withoutEffect(
 	property("socket.receive.buffer.bytes", Int, "102400", nil, ReadOnly),
 )
 
-var quotaProperties = withoutEffect(
-	"client quotas are not built yet",
-	property("client.quota.callback.class", Class, null, nil, ReadOnly),
-	property("max.connection.creation.rate", Int, maxInt, atLeast(0), ClusterWide),
-	property("quota.window.num", Int, "11", atLeast(1), ReadOnly),
-	property("quota.window.size.seconds", Int, "1", atLeast(1), ReadOnly),
-)
-
 var metricProperties = withoutEffect(
 	"there is no JVM and no JMX: metrics are served at http://<ringmill.http.listen>/metrics",
 	property("kafka.metrics.polling.interval.secs", Int, "10", atLeast(1), ReadOnly),
@@ -38,6 +30,7 @@ var metricProperties = withoutEffect(
 
 var policyProperties = withoutEffect(
 	"Java classes cannot be loaded",
+	property("client.quota.callback.class", Class, null, nil, ReadOnly),
 	property("alter.config.policy.class.name", Class, null, nil, ReadOnly),
 	property("create.topic.policy.class.name", Class, null, nil, ReadOnly),
 )

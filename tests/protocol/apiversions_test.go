@@ -23,7 +23,7 @@ var advertised = []struct {
 	{"ListGroups", 16, 0, 5}, {"ApiVersions", 18, 0, 4}, {"CreateTopics", 19, 2, 7}, {"DeleteTopics", 20, 1, 6},
 	{"InitProducerId", 22, 0, 5}, {"OffsetForLeaderEpoch", 23, 2, 4}, {"DescribeConfigs", 32, 1, 4},
 	{"CreatePartitions", 37, 0, 3}, {"DeleteGroups", 42, 0, 2}, {"IncrementalAlterConfigs", 44, 0, 1},
-	{"OffsetDelete", 47, 0, 0}, {"DescribeCluster", 60, 0, 2}, {"DescribeTopicPartitions", 75, 0, 0},
+	{"OffsetDelete", 47, 0, 0}, {"DescribeClientQuotas", 48, 0, 1}, {"AlterClientQuotas", 49, 0, 1}, {"DescribeCluster", 60, 0, 2}, {"DescribeTopicPartitions", 75, 0, 0},
 }
 
 func apiVersionsRequest() *kmsg.ApiVersionsRequest {

@@ -26,6 +26,7 @@ type conn struct {
 	t           *testing.T
 	net         net.Conn
 	correlation int32
+	format      *kmsg.RequestFormatter
 }
 
 func dial(t *testing.T, node *harness.Node) *conn {
@@ -35,7 +36,7 @@ func dial(t *testing.T, node *harness.Node) *conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return &conn{t: t, net: c}
+	return &conn{t: t, net: c, format: format}
 }
 
 var format = kmsg.NewRequestFormatter(kmsg.FormatterClientID("protocol-test"))
@@ -44,7 +45,7 @@ var format = kmsg.NewRequestFormatter(kmsg.FormatterClientID("protocol-test"))
 func (c *conn) send(req kmsg.Request) int32 {
 	c.t.Helper()
 	c.correlation++
-	c.write(format.AppendRequest(nil, req, c.correlation))
+	c.write(c.format.AppendRequest(nil, req, c.correlation))
 	return c.correlation
 }
 

@@ -17,6 +17,7 @@
 //	codecs_test.go       stored as produced           oldsarama_test.go    a conversation that Kafka 4 ends
 //	idempotent_test.go   sequences and epochs         hostile_test.go      input that no client sends
 //	compaction_test.go   what is left, and reached    deleterecords_test.go  offsets that are cut off
+//	quotas_test.go       quotas set and told of       throttle_test.go     clients over their quotas
 //	admin_test.go        what tools ask of one node
 //	versions_test.go     each version of each key, whole answers in testdata/versions
 //

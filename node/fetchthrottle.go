@@ -1,0 +1,47 @@
+package node
+
+import "github.com/ringmill/ringmill/wire"
+
+// limitFetch keeps what a Fetch asks for within what its client's quota lets through at once: more would be held up for certain,
+// again and again, and its client never get on.
+func (c *Conn) limitFetch(f *fetchRequest) {
+	q := c.loop.node.quotas
+	if !q.any(quotaFetch) {
+		return
+	}
+	if most := q.most(quotaClient(&c.client)); most < float64(f.maxBytes) {
+		f.maxBytes = int(most)
+	}
+	f.minBytes = min(f.minBytes, f.maxBytes)
+}
+
+// charge charges the answer's bytes, and the request's time, and says whether the answer may go out as it is. What a client does
+// not get is not charged.
+func (f *fetchRequest) charge(bytes int) (serve bool) {
+	c, q := f.conn, f.conn.loop.node.quotas
+	if !q.any(quotaFetch | quotaRequest) {
+		return true
+	}
+	client := quotaClient(&c.client)
+	c.chargeTime(f.pending)
+	late := f.pending.throttleMS > 0
+	ms, serve := q.recordServed(client, float64(bytes))
+	c.throttle(f.pending, quotaFetch, ms)
+	if late && serve {
+		q.note(quotaFetch, client, -float64(bytes))
+	}
+	return serve && !late
+}
+
+// throttled answers without records, for the client's quota does not allow them: nothing has changed in an incremental session,
+// and one that the request was to begin is not begun.
+func (f *fetchRequest) throttled(out *wire.FetchResponse) {
+	f.dropFiles()
+	if !f.incremental && f.session != nil {
+		f.conn.loop.fetches.drop(f.conn.loop, f.session.id)
+		f.session = nil
+	}
+	out.Reset()
+	out.SessionID = f.session.responseID()
+	f.answer(out)
+}
