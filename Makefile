@@ -11,6 +11,7 @@ BIN := $(CURDIR)/bin
 # a fuzz target's time, and the endings of a soak run
 FUZZTIME ?= 20s
 KILLS ?= 200
+APPKILLS ?= 20
 CUTS ?= 30
 
 .PHONY: bench-compare help build run test unit test-race test-invariants test-engines test-clients cluster-free fuzz soak compat bench lint generate
@@ -59,9 +60,10 @@ fuzz: ## every fuzz target for FUZZTIME (20s)
 	  done; \
 	done
 
-soak: build ## KILLS (200) kill -9 and CUTS (30) power cuts under load
+soak: build ## KILLS (200) kill -9 and CUTS (30) power cuts under load, APPKILLS (20) of node and application each
 	RINGMILL_TEST_BINARY=$(BIN)/ringmill RINGMILL_TEST_KILLS=$(KILLS) RINGMILL_TEST_CUTS=$(CUTS) RINGMILL_TEST_KEEP=$${TMPDIR:-/tmp} \
 	  $(GO) test -v -count 1 -p 1 -timeout 3h ./tests/crash ./tests/eos
+	RINGMILL_TEST_BINARY=$(BIN)/ringmill RINGMILL_TEST_KILLS=$(APPKILLS) $(GO) test -v -count 1 -timeout 3h ./tests/apps
 
 compat: ## public test suites on Apache Kafka and on ringmill, side by side; SUITES="kcat java-tools" picks
 	tests/compat/run.sh $(SUITES)

@@ -12,6 +12,6 @@
 //	kafkadir_test.go   a directory that Apache Kafka wrote, opened in place; and both dump tools on every file
 //
 // Below it: protocol holds single requests against Kafka's answers, kafkatools every line that Apache Kafka's command line
-// tools print; crash, eos and powercut end the node the hard way and let tools/ringcheck judge; compat scores public test
-// suites on both servers side by side.
+// tools print; apps runs Kafka Streams, Kafka Connect and MirrorMaker; crash, eos and powercut end the node the hard way and
+// let tools/ringcheck judge; compat scores public test suites on both servers side by side.
 package tests
