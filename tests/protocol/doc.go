@@ -18,7 +18,7 @@
 //	idempotent_test.go   sequences and epochs         hostile_test.go      input that no client sends
 //	compaction_test.go   what is left, and reached    deleterecords_test.go  offsets that are cut off
 //	quotas_test.go       quotas set and told of       throttle_test.go     clients over their quotas
-//	admin_test.go        what tools ask of one node
+//	admin_test.go        what tools ask of one node   sharegroups_test.go  share groups: members, mismatches, offsets
 //	versions_test.go     each version of each key, whole answers in testdata/versions
 //
 // The reports of public faults that a test keeps from happening here are named beside it, as owner/repository#number.
