@@ -94,7 +94,8 @@ func (l *Loop) serveFetch(c *Conn, h wire.RequestHeader, body []byte) {
 	f := &c.fetch
 	f.pending, f.version = c.begin(h), h.Version
 	f.minBytes, f.maxBytes = int(in.MinBytes), min(int(in.MaxBytes), l.node.config().FetchBytesMax)
-	c.limitFetch(f)
+	f.maxBytes = l.node.quotas.fetchMax(quotaClient(&c.client), f.maxBytes)
+	f.minBytes = min(f.minBytes, max(f.maxBytes, 0))
 	f.expires = l.mono + min(time.Duration(max(in.MaxWaitMS, 0))*time.Millisecond, fetchWaitMax)
 	f.final = in.MaxWaitMS <= 0 || in.MinBytes <= 0
 	f.committed = in.IsolationLevel == isolationReadCommitted

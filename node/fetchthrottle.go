@@ -2,19 +2,6 @@ package node
 
 import "github.com/ringmill/ringmill/wire"
 
-// limitFetch keeps what a Fetch asks for within what its client's quota lets through at once: more would be held up for certain,
-// again and again, and its client never get on.
-func (c *Conn) limitFetch(f *fetchRequest) {
-	q := c.loop.node.quotas
-	if !q.any(quotaFetch) {
-		return
-	}
-	if most := q.most(quotaClient(&c.client)); most < float64(f.maxBytes) {
-		f.maxBytes = int(most)
-	}
-	f.minBytes = min(f.minBytes, f.maxBytes)
-}
-
 // charge charges the answer's bytes, and the request's time, and says whether the answer may go out as it is. What a client does
 // not get is not charged.
 func (f *fetchRequest) charge(bytes int) (serve bool) {

@@ -53,6 +53,21 @@ func (b *waitingBroker) TransactAll(req kmsg.Request) []kmsg.Response {
 	return b.Broker.TransactAll(req)
 }
 
+func (b *waitingBroker) ShareState(req kmsg.Request) kmsg.Response {
+	defer b.since(time.Now())
+	return b.Broker.ShareState(req)
+}
+
+func (b *waitingBroker) ShareFetch(client api.Client, req *kmsg.ShareFetchRequest) *kmsg.ShareFetchResponse {
+	defer b.since(time.Now())
+	return b.Broker.ShareFetch(client, req)
+}
+
+func (b *waitingBroker) ShareAcknowledge(client api.Client, req *kmsg.ShareAcknowledgeRequest) *kmsg.ShareAcknowledgeResponse {
+	defer b.since(time.Now())
+	return b.Broker.ShareAcknowledge(client, req)
+}
+
 func (b *waitingBroker) WriteTxnMarker(p wire.TopicPartition, id wire.ProducerID, epoch wire.ProducerEpoch, commit bool, coordinatorEpoch int32) wire.ErrorCode {
 	defer b.since(time.Now())
 	return b.Broker.WriteTxnMarker(p, id, epoch, commit, coordinatorEpoch)

@@ -114,11 +114,18 @@ func (q *clientQuotas) recordServed(c quota.Client, bytes float64) (ms int32, se
 	return int32(wait), serve
 }
 
-// most is how many bytes a fetch may bring at once without a certain wait.
-func (q *clientQuotas) most(c quota.Client) float64 {
+// fetchMax keeps the bytes that a fetch may bring within what the client's quota lets through at once: more would be held up for
+// certain.
+func (q *clientQuotas) fetchMax(c quota.Client, bytes int) int {
+	if !q.any(quotaFetch) {
+		return bytes
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.fetch.Most(c)
+	if most := q.fetch.Most(c); most < float64(bytes) {
+		return int(most)
+	}
+	return bytes
 }
 
 // nowMS is asked for under the lock, so that time does not run backwards between loops.

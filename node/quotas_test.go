@@ -1,11 +1,13 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ringmill/ringmill/control/image"
@@ -348,5 +350,58 @@ func TestQuotaMetricsAreOfTheirKind(t *testing.T) {
 		if want := fmt.Sprintf("ringmill_throttle_seconds_total{quota=%q} 1.5", name); !strings.Contains(exposed.String(), want) {
 			t.Errorf("no %s", want)
 		}
+	}
+}
+
+// A member of a share group gets what is acquired for it, and waits afterwards; no more is acquired than its quota lets through.
+func TestShareFetchOverQuota(t *testing.T) {
+	tn := startNode(t, nodeOptions{})
+	topic := tn.shareTopic("t")
+	plain := tn.dial()
+	for range 3 {
+		plain.mustProduce("t", 0, batch(strings.Repeat("x", 30_000)))
+	}
+	tn.setQuota(testClient, quota.ConsumerByteRate, 2_000) // 20,000 at once: less than a batch
+	r := tn.shareReader(topic, 1)
+	r.call(r.request())
+	r.epoch++
+	for fetched := 0; fetched == 0; r.epoch++ {
+		tn.unmuteAll()
+		resp := r.call(r.request()).(*kmsg.ShareFetchResponse)
+		for _, topic := range resp.Topics {
+			fetched += len(topic.Partitions[0].Records)
+		}
+		if fetched > 0 && (fetched > 40_000 || resp.ThrottleMillis < 4_000) {
+			t.Errorf("%d bytes, told to wait %d ms", fetched, resp.ThrottleMillis)
+		}
+	}
+	if n := tn.metrics.muted.Load(); n != 1 {
+		t.Errorf("%d connections are muted", n)
+	}
+}
+
+// A real client that is held to 1 MB/s and produces as fast as it may gets its burst, and then about its quota: over the
+// whole time no more than both together, and no less than a quarter of the rest.
+func TestFranzProducerKeepsToItsQuota(t *testing.T) {
+	const limit, windows = 1 << 20, 4 // three seconds' burst
+	tn := startNode(t, nodeOptions{set: []string{fmt.Sprint("quota.window.num=", windows)}})
+	tn.createTopic("t", 1)
+	tn.setQuota(image.QuotaEntity{ClientID: image.NamedQuota("franz")}, quota.ProducerByteRate, limit)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	producer := tn.kgo(t, kgo.ClientID("franz"), kgo.DefaultProduceTopic("t"), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	value, began, sent := make([]byte, 32<<10), time.Now(), 0
+	for ; time.Since(began) < 8*time.Second; sent += len(value) {
+		if err := producer.ProduceSync(ctx, kgo.SliceRecord(value)).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seconds := time.Since(began).Seconds()
+	most := limit * (seconds + windows)
+	if float64(sent) > most || float64(sent) < limit*(seconds-1)/4 {
+		t.Errorf("%d bytes in %.1f s; at most %.0f may be", sent, seconds, most)
+	}
+	if tn.metrics.throttles[quotaProduce].requests.Get() == 0 {
+		t.Error("it was never told to wait")
 	}
 }

@@ -74,7 +74,23 @@ func (n *Node) ShareFetch(client api.Client, req *kmsg.ShareFetchRequest) *kmsg.
 			s.end(f.key)
 		}
 	})
+	resp.ThrottleMillis = n.chargeShareFetch(client, resp)
 	return resp
+}
+
+// chargeShareFetch charges a member with the records that it gets. They are acquired for it: it gets them, and waits afterwards.
+func (n *Node) chargeShareFetch(client api.Client, resp *kmsg.ShareFetchResponse) int32 {
+	bytes := 0
+	for i := range resp.Topics {
+		for j := range resp.Topics[i].Partitions {
+			bytes += len(resp.Topics[i].Partitions[j].Records)
+		}
+	}
+	ms := n.quotas.record(quotaFetch, quotaClient(&client), float64(bytes))
+	if ms > 0 {
+		n.metrics.throttled(quotaFetch, ms)
+	}
+	return ms
 }
 
 // shareFetchRefusal is an answer without partitions.
@@ -100,6 +116,7 @@ func (s *shareService) newFetch(client api.Client, req *kmsg.ShareFetchRequest) 
 		expires:  time.Now().Add(min(time.Duration(max(req.MaxWaitMillis, 0))*time.Millisecond, fetchWaitMax)),
 		wake:     make(chan struct{}, 1),
 	}
+	f.maxBytes = s.node.quotas.fetchMax(quotaClient(&client), f.maxBytes)
 	f.minBytes = min(int(req.MinBytes), f.maxBytes)
 	asked := &share.SessionFetch{Key: key, Epoch: req.ShareSessionEpoch, Connection: client.Connection}
 	for _, t := range req.Topics {

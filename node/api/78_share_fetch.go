@@ -15,5 +15,7 @@ func shareFetch(b Broker, r *Request, req *kmsg.ShareFetchRequest) *kmsg.ShareFe
 		resp.ErrorCode = unsupportedVersion
 		return resp
 	}
-	return b.ShareFetch(r.Client, req)
+	resp := b.ShareFetch(r.Client, req)
+	r.ThrottleMS = max(r.ThrottleMS, resp.ThrottleMillis)
+	return resp
 }

@@ -1,7 +1,7 @@
 // Command ringmill is the node and its command line in one binary.
 //
 //	ringmill serve                      run a node
-//	ringmill topic | group              see and change a cluster, through Kafka's admin API
+//	ringmill topic | group | quota      see and change a cluster, through Kafka's admin API
 //	ringmill produce | consume          move records between pipes and topics
 //	ringmill dump                       read segment files
 //
@@ -21,6 +21,6 @@
 //	main.go, root.go      process, root command, exit status
 //	output.go             text tables and JSON
 //	client.go             the Kafka client of all commands that are one
-//	topic*.go group*.go produce.go consume.go dump.go serve.go version.go
+//	topic*.go group*.go quota*.go produce.go consume.go dump.go serve.go version.go
 //	complete.go           what shells offer for arguments and flags
 package main
