@@ -46,6 +46,7 @@ type Loop struct {
 	freed   bool
 
 	sync    syncer
+	works   background
 	timers  timerHeap
 	indexes indexMemory
 	cold    coldReads

@@ -32,7 +32,7 @@ func (l *Loop) readRecords(req *produceRequest) bool {
 	c := req.pending.conn
 	reading := &recordReading{request: req}
 	c.serial, c.reading = true, reading
-	l.background(func() Message {
+	l.spawn(func() Message {
 		l.node.recordReaders <- struct{}{}
 		defer func() { <-l.node.recordReaders }()
 		reading.read()

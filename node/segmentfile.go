@@ -134,28 +134,3 @@ func (l *Loop) closeIdleFiles(p *partition, keepActive bool) {
 		f.release()
 	}
 }
-
-// backgroundOf is background for work that changes names or files in p's directory: the directory is not given up to a
-// topic of the same name while any is under way.
-func (l *Loop) backgroundOf(p *partition, work func() Message) {
-	p.jobs++
-	l.background(func() Message {
-		m := work()
-		return messageFunc(func(l *Loop) {
-			p.jobs--
-			if m != nil {
-				m.handle(l)
-			}
-		})
-	})
-}
-
-// background runs work in a goroutine and the message it returns on this loop. Each partition and each connection
-// has at most a few under way, which bounds the goroutines.
-func (l *Loop) background(work func() Message) {
-	go func() {
-		if m := work(); m != nil {
-			l.send(m)
-		}
-	}()
-}

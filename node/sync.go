@@ -222,7 +222,7 @@ func (s *syncer) beginCheckpoint(l *Loop) {
 	plan := s.journal.PlanCheckpoint()
 	syncs := s.takeSyncs()
 	file := s.file
-	l.background(func() Message {
+	l.spawn(func() Message {
 		for i := range syncs {
 			if err := syncs[i].run(); err != nil { // checking stays set: no checkpoint follows, see frozen
 				return messageFunc(func(l *Loop) { l.storageFault(syncs[i].at, "sync "+syncs[i].p.name(), err) })
@@ -264,7 +264,7 @@ func (s *syncer) checkpointed(l *Loop, plan segment.JournalCheckpoint, syncs []l
 func (s *syncer) grow(l *Loop) {
 	growth := s.journal.PlanGrowth()
 	file := s.file
-	l.background(func() Message {
+	l.spawn(func() Message {
 		err := growth.Run(file)
 		return messageFunc(func(l *Loop) {
 			if err != nil {
