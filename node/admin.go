@@ -71,7 +71,7 @@ func (a *admin) ready(w http.ResponseWriter, r *http.Request) {
 	n := a.node
 	checks := []check{
 		{"logs-recovered", n.ready.Load(), "recovery or shutdown is under way"},
-		{"groups-loaded", n.groups.isLoaded(), "the group coordinators read their logs"},
+		n.groups.logs.check(), n.txns.logs.check(), n.shareLog.logs.check(),
 	}
 	if n.ready.Load() {
 		for _, d := range n.dirs {
@@ -79,15 +79,6 @@ func (a *admin) ready(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	report(w, r, checks)
-}
-
-func (g *groupService) isLoaded() bool {
-	select {
-	case <-g.loaded:
-		return true
-	default:
-		return false
-	}
 }
 
 func allOK(checks []check) bool {

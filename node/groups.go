@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -31,9 +30,7 @@ type groupService struct {
 	asking  map[string]chan struct{}
 	memory  *group.Memory // of all shards: 7,000 members that subscribe to 200 topics take a quarter of it
 	stopped chan struct{}
-	// loading counts shards that are being read; /readyz waits for none.
-	loading sync.WaitGroup
-	loaded  chan struct{}
+	logs    coordinatorLogs
 }
 
 // groupShard is one coordinator with the partition that holds its records.
@@ -49,7 +46,7 @@ type groupShard struct {
 func newGroupService(n *Node) *groupService {
 	return &groupService{
 		node: n, waiting: make(map[group.Handle]chan kmsg.Response), stopped: make(chan struct{}),
-		asking: make(map[string]chan struct{}), inbox: newServiceInbox(), loaded: make(chan struct{}),
+		asking: make(map[string]chan struct{}), inbox: newServiceInbox(), logs: coordinatorLogs{kind: "group"},
 		memory: group.NewMemory(group.DefaultConfig().MemoryBytes),
 	}
 }
@@ -95,10 +92,6 @@ func (g *groupService) start() {
 	if t := g.node.topics.named([]byte(image.ConsumerOffsetsTopic)); t != nil {
 		g.open(t)
 	}
-	go func() {
-		g.loading.Wait()
-		close(g.loaded)
-	}()
 }
 
 // open makes a shard for each partition and loads it in the background; until that is done it refuses with
@@ -107,18 +100,21 @@ func (g *groupService) open(t *topic) {
 	shards := make([]*groupShard, len(t.parts))
 	for i := range shards {
 		shards[i] = &groupShard{index: wire.PartitionIndex(i), coordinator: g.newCoordinator(), nextTickMS: math.MaxInt64}
-		g.loading.Add(1)
 	}
+	g.logs.begin(len(shards))
 	ready := make(chan struct{})
 	g.inbox.put(func() {
 		g.shards = shards
 		close(ready)
 	})
 	go func() {
-		<-ready
+		select {
+		case <-ready:
+		case <-g.node.quit:
+			return
+		}
 		for i, s := range shards {
-			g.load(s, t.parts[i])
-			g.loading.Done()
+			g.logs.end(g.load(s, t.parts[i]))
 		}
 	}()
 }
@@ -162,7 +158,7 @@ func migrationPolicy(policy string) group.MigrationPolicy {
 const groupsPerShardMin = 1000
 
 // load replays a partition into a coordinator and hands that to the goroutine.
-func (g *groupService) load(s *groupShard, p *partition) {
+func (g *groupService) load(s *groupShard, p *partition) error {
 	fresh := g.newCoordinator()
 	err := g.node.readRecords(p, func(batch wire.RecordBatch, rec wire.Record) {
 		if err := loadGroupRecord(fresh, batch, rec); err != nil {
@@ -171,7 +167,7 @@ func (g *groupService) load(s *groupShard, p *partition) {
 	})
 	if err != nil {
 		slog.Error("group coordinator cannot be loaded; its groups stay unavailable", "partition", p.name(), "error", err)
-		return
+		return err
 	}
 	g.inbox.put(func() {
 		fresh.SetTopics(g.node.Image(), true) // they may have changed while the log was read
@@ -184,6 +180,7 @@ func (g *groupService) load(s *groupShard, p *partition) {
 		}
 		s.early = nil
 	})
+	return nil
 }
 
 // loadGroupRecord replays one record, or the end of a transaction.

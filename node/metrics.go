@@ -113,6 +113,7 @@ type loopMetrics struct {
 	rolls, coldRanges, coldLookups                  *metrics.Counter
 	syncs, syncedPartitions                         *metrics.Counter
 	journalFull, checkpoints                        *metrics.Counter
+	engine                                          engineMetrics
 }
 
 func newLoopMetrics(m *nodeMetrics, loop int) loopMetrics {
@@ -126,6 +127,7 @@ func newLoopMetrics(m *nodeMetrics, loop int) loopMetrics {
 		rolls: c("segment_rolls_total"), coldRanges: c("fetch_cold_ranges_total"), coldLookups: c("fetch_cold_lookups_total"),
 		syncs: c("sync_rounds_total"), syncedPartitions: c("sync_round_partitions_total"),
 		journalFull: c("journal_full_total"), checkpoints: c("journal_checkpoints_total"),
+		engine: newEngineMetrics(c),
 	}
 }
 

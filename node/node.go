@@ -155,6 +155,7 @@ func (n *Node) noteProbe(loop int, p iouring.Probe) {
 	n.probeMu.Lock()
 	defer n.probeMu.Unlock()
 	n.probes[loop] = p
+	n.metrics.engineInfo(loop, p)
 }
 
 // owner picks the loop for a new partition; metaMu is held.

@@ -95,6 +95,9 @@ func newNode(cfg *config.Config) *Node {
 	n.groups = newGroupService(n)
 	n.txns = newTxnService(n)
 	n.shareLog, n.shares = newShareStateService(n), newShareService(n)
+	for _, logs := range []*coordinatorLogs{&n.groups.logs, &n.txns.logs, &n.shareLog.logs} {
+		logs.register(n.metrics.set)
+	}
 	n.sessions.home = make(map[int32]*Loop)
 	for i := range cfg.Loops {
 		n.loops = append(n.loops, newLoop(n, i))

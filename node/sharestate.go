@@ -28,6 +28,7 @@ type shareStateService struct {
 	waiting map[share.Handle]func(share.Result)
 	next    share.Handle
 	stopped chan struct{}
+	logs    coordinatorLogs
 }
 
 // shareStateShard is one coordinator with the partition that holds its records.
@@ -40,6 +41,7 @@ type shareStateShard struct {
 func newShareStateService(n *Node) *shareStateService {
 	return &shareStateService{
 		node: n, inbox: newServiceInbox(), waiting: make(map[share.Handle]func(share.Result)), stopped: make(chan struct{}),
+		logs: coordinatorLogs{kind: "share-group"},
 	}
 }
 
@@ -89,10 +91,11 @@ func (s *shareStateService) open(t *topic) {
 	for i := range t.parts {
 		shards[i] = &shareStateShard{index: wire.PartitionIndex(i), coordinator: s.newCoordinator(), nextTickMS: math.MaxInt64}
 	}
+	s.logs.begin(len(shards))
 	s.inbox.put(func() { s.shards = shards })
 	go func() {
 		for i, shard := range shards {
-			s.load(shard, t.parts[i])
+			s.logs.end(s.load(shard, t.parts[i]))
 		}
 	}()
 }
@@ -118,7 +121,7 @@ func (s *shareStateService) newCoordinator() *share.StateCoordinator {
 }
 
 // load replays a partition into a coordinator and hands that to the goroutine.
-func (s *shareStateService) load(shard *shareStateShard, p *partition) {
+func (s *shareStateService) load(shard *shareStateShard, p *partition) error {
 	fresh := s.newCoordinator()
 	err := s.node.readRecords(p, func(batch wire.RecordBatch, rec wire.Record) {
 		if batch.IsControl() {
@@ -130,12 +133,13 @@ func (s *shareStateService) load(shard *shareStateShard, p *partition) {
 	})
 	if err != nil {
 		slog.Error("share coordinator cannot be loaded; its share partitions stay unavailable", "partition", p.name(), "error", err)
-		return
+		return err
 	}
 	s.inbox.put(func() {
 		shard.coordinator = fresh
 		s.apply(shard, fresh.Loaded(s.node.nowMS(), wallNow()))
 	})
+	return nil
 }
 
 // submit has the coordinator of an operation's key do it; then is called on the goroutine and must not

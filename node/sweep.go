@@ -23,6 +23,7 @@ func (l *Loop) sweep() {
 	l.nextSweep = l.mono + l.node.seams.sweepInterval
 	idle := time.Duration(l.node.config().ConnectionIdleMS) * time.Millisecond
 	l.freed = true // memory that the kernel refused may be had now
+	l.metrics.engine.publish(l.engine.Counters())
 	l.conns.all(func(c *Conn) {
 		switch {
 		case c.closing:

@@ -31,6 +31,7 @@ type txnService struct {
 	asked bool
 	// stopped is closed when the goroutine has ended.
 	stopped chan struct{}
+	logs    coordinatorLogs
 }
 
 // txnOrder says in which order a coordinator let a producer write to a partition and sent a marker there: a marker that
@@ -50,6 +51,7 @@ type txnShard struct {
 func newTxnService(n *Node) *txnService {
 	return &txnService{
 		node: n, inbox: newServiceInbox(), waiting: make(map[txn.Handle]func(kmsg.Response)), stopped: make(chan struct{}),
+		logs: coordinatorLogs{kind: "transaction"},
 	}
 }
 
@@ -99,6 +101,7 @@ func (s *txnService) open(t *topic) {
 	for i, p := range t.parts {
 		shards[i] = &txnShard{index: wire.PartitionIndex(i), coordinator: s.newCoordinator(p), nextTickMS: math.MaxInt64}
 	}
+	s.logs.begin(len(shards))
 	ready := make(chan struct{})
 	s.inbox.put(func() {
 		s.shards = shards
@@ -112,7 +115,7 @@ func (s *txnService) open(t *topic) {
 		}
 		s.stock()
 		for i, shard := range shards {
-			s.load(shard, t.parts[i])
+			s.logs.end(s.load(shard, t.parts[i]))
 		}
 	}()
 }
@@ -138,7 +141,7 @@ const (
 )
 
 // load replays a partition into a coordinator and hands that to the goroutine.
-func (s *txnService) load(shard *txnShard, p *partition) {
+func (s *txnService) load(shard *txnShard, p *partition) error {
 	fresh := s.newCoordinator(p)
 	err := s.node.readRecords(p, func(batch wire.RecordBatch, rec wire.Record) {
 		if batch.IsControl() {
@@ -150,12 +153,13 @@ func (s *txnService) load(shard *txnShard, p *partition) {
 	})
 	if err != nil {
 		slog.Error("transaction coordinator cannot be loaded; its transactional ids stay unavailable", "partition", p.name(), "error", err)
-		return
+		return err
 	}
 	s.inbox.put(func() {
 		shard.coordinator = fresh
 		s.apply(shard, fresh.Loaded(s.node.nowMS(), wallNow()))
 	})
+	return nil
 }
 
 // shardOf is the shard of a transactional id; nil while there are none.
