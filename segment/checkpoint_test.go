@@ -172,7 +172,7 @@ func TestParsePartitionDir(t *testing.T) {
 }
 
 func TestSetAside(t *testing.T) {
-	long := strings.Repeat("n", topicNameMax)
+	long := strings.Repeat("n", wire.TopicNameMax)
 	for dir, want := range map[string]string{
 		"/logs/a-b-12":         "/logs/a-b-12.000102030405060708090a0b0c0d0e0f-delete",
 		"/logs/" + long + "-0": "/logs/" + long[:255-len("-0.000102030405060708090a0b0c0d0e0f-delete")] + "-0.000102030405060708090a0b0c0d0e0f-delete",

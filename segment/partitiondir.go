@@ -10,9 +10,6 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// topicNameMax is the longest topic name in bytes (Kafka's Topic.MAX_NAME_LENGTH): a directory's name must hold it and a suffix.
-const topicNameMax = 249
-
 // PartitionDir gives the name of a partition's directory: "<topic>-<partition>".
 func PartitionDir(tp wire.TopicPartition) string {
 	return tp.Topic + "-" + strconv.Itoa(int(tp.Partition))
@@ -59,7 +56,7 @@ func ParseSetAside(name string) (tp wire.TopicPartition, id wire.TopicID, suffix
 // to logs which are being deleted, moved or disowned ("<topic>-<partition>.<uuid>-delete", "-future", "-stray").
 func ParsePartitionDir(name string) (tp wire.TopicPartition, ok bool) {
 	dash := strings.LastIndexByte(name, '-')
-	if dash <= 0 || dash > topicNameMax || !isTopicName(name[:dash]) {
+	if dash <= 0 || wire.CheckTopicName(name[:dash]) != nil {
 		return wire.TopicPartition{}, false
 	}
 	digits := name[dash+1:]
@@ -68,14 +65,4 @@ func ParsePartitionDir(name string) (tp wire.TopicPartition, ok bool) {
 		return wire.TopicPartition{}, false
 	}
 	return wire.TopicPartition{Topic: name[:dash], Partition: wire.PartitionIndex(partition)}, true
-}
-
-func isTopicName(s string) bool {
-	for _, c := range []byte(s) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && c != '.' && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return s != "." && s != ".."
 }

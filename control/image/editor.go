@@ -27,7 +27,7 @@ var (
 type RecordError struct {
 	Index  int    // of the record in the change
 	Record Record // as it was given
-	Err    error  // one of this package's reasons, or a *TopicNameError
+	Err    error  // one of this package's reasons, or a *wire.TopicNameError
 }
 
 func (e *RecordError) Error() string {
@@ -96,7 +96,7 @@ func (e *editor) applyKind(r Record) error {
 }
 
 func (e *editor) createTopic(r TopicRecord) error {
-	if err := CheckTopicName(r.Name); err != nil {
+	if err := wire.CheckTopicName(r.Name); err != nil {
 		return err
 	}
 	_, nameTaken := e.names.get(nameShard(r.Name), r.Name)

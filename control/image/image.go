@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"strings"
 
 	"github.com/ringmill/ringmill/wire"
 )
@@ -120,14 +121,17 @@ func (m *Image) Colliding(name string) string {
 	return ""
 }
 
-// CheckNewTopicName is CheckTopicName, and Kafka's rule that a new topic must not collide with one that is there. That a
-// topic of that very name exists is not looked at. The error is a *TopicNameError.
+// CheckNewTopicName is wire.CheckTopicName, and Kafka's rule that a new topic must not collide with one that is there. That a
+// topic of that very name exists is not looked at. The error is a *wire.TopicNameError.
 func (m *Image) CheckNewTopicName(name string) error {
-	if err := CheckTopicName(name); err != nil {
+	if err := wire.CheckTopicName(name); err != nil {
 		return err
 	}
 	if other := m.Colliding(name); other != "" {
-		return &TopicNameError{Name: name, Problem: fmt.Sprintf("Topic '%s' collides with existing topic: %s", name, other)}
+		return &wire.TopicNameError{Name: name, Problem: fmt.Sprintf("Topic '%s' collides with existing topic: %s", name, other)}
 	}
 	return nil
 }
+
+// foldName maps names that collide in metrics' names to one string: '.' and '_' are the same there.
+func foldName(name string) string { return strings.ReplaceAll(name, ".", "_") }

@@ -158,7 +158,7 @@ func (m *metadataAnswer) addByName() {
 func (m *metadataAnswer) autoCreate(name string) wire.ErrorCode {
 	allowed := m.req.Version < 4 || m.req.AllowAutoTopicCreation
 	switch {
-	case image.CheckTopicName(name) != nil:
+	case wire.CheckTopicName(name) != nil:
 		return wire.InvalidTopicException
 	case !allowed || !m.broker.Config().AutoCreateTopics || m.created >= autoCreatedMax:
 	case name == image.ConsumerOffsetsTopic:

@@ -133,7 +133,7 @@ func (c *topicCreation) checkName(name string) refusal {
 	if c.tooMany {
 		return refuse(wire.PolicyViolation, "Excessively large number of partitions per request.")
 	}
-	if err := image.CheckTopicName(name); err != nil {
+	if err := wire.CheckTopicName(name); err != nil {
 		return refusal{wire.InvalidTopicException, err.Error()}
 	}
 	if m.ByName(name) != nil {

@@ -60,7 +60,7 @@ func describedResource(b Broker, asked *kmsg.DescribeConfigsRequestResource) ([]
 }
 
 func describedTopic(b Broker, name string) ([]config.Entry, refusal) {
-	if err := image.CheckTopicName(name); err != nil {
+	if err := wire.CheckTopicName(name); err != nil {
 		return nil, refusal{wire.InvalidTopicException, err.Error()}
 	}
 	t := b.Image().ByName(name)

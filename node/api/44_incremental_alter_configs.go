@@ -100,7 +100,7 @@ func checkAlterations(configs []kmsg.IncrementalAlterConfigsRequestResourceConfi
 }
 
 func topicAlteration(b Broker, name string) (*alteration, refusal) {
-	if err := image.CheckTopicName(name); err != nil {
+	if err := wire.CheckTopicName(name); err != nil {
 		return nil, refusal{wire.InvalidTopicException, err.Error()}
 	}
 	t := b.Image().ByName(name)

@@ -3,7 +3,6 @@ package api
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -24,7 +23,7 @@ func describeProducers(b Broker, _ *Request, req *kmsg.DescribeProducersRequest)
 
 // describableTopic refuses names that no topic has or may have, in Kafka's words.
 func describableTopic(b Broker, topic string) refusal {
-	if err := image.CheckTopicName(topic); err != nil {
+	if err := wire.CheckTopicName(topic); err != nil {
 		return refusal{wire.InvalidTopicException, err.Error()}
 	}
 	if b.Image().ByName(topic) == nil {

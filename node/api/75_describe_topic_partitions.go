@@ -132,7 +132,7 @@ func describePartition(out *kmsg.DescribeTopicPartitionsResponseTopicPartition, 
 func (p *partitionsPage) addMissing(name string) {
 	t := kmsg.NewDescribeTopicPartitionsResponseTopic()
 	t.ErrorCode, t.Topic, t.IsInternal = int16(wire.UnknownTopicOrPartition), &name, image.IsInternal(name)
-	if image.CheckTopicName(name) != nil {
+	if wire.CheckTopicName(name) != nil {
 		t.ErrorCode = int16(wire.InvalidTopicException)
 	}
 	t.AuthorizedOperations = topicOperations

@@ -1,4 +1,4 @@
-package image
+package wire
 
 import (
 	"fmt"
@@ -43,6 +43,3 @@ func notInTopicName(r rune) bool {
 	}
 	return true
 }
-
-// foldName maps names that collide in metrics' names to one string: '.' and '_' are the same there.
-func foldName(name string) string { return strings.ReplaceAll(name, ".", "_") }

@@ -1,4 +1,4 @@
-package image
+package wire
 
 import (
 	"errors"
@@ -25,40 +25,6 @@ func TestTopicNames(t *testing.T) {
 		var e *TopicNameError
 		if problem == "" && err != nil || problem != "" && (!errors.As(err, &e) || e.Name != name || err.Error() != problem) {
 			t.Errorf("%q: %v", name, err)
-		}
-	}
-}
-
-func TestCollidingNames(t *testing.T) {
-	m := must(new(Image).With(topic("wireroom.x_y", 1), topic("plain", 2)))
-	const problem = "Topic 'wireroom_x.y' collides with existing topic: wireroom.x_y"
-	if err := m.CheckNewTopicName("wireroom_x.y"); err == nil || err.Error() != problem {
-		t.Errorf("got %v", err)
-	}
-	for _, name := range []string{"wireroom.x_y", "wireroom-x-y", "plain", "new"} {
-		if err := m.CheckNewTopicName(name); err != nil {
-			t.Error(err)
-		}
-	}
-	if m.CheckNewTopicName("a b") == nil {
-		t.Error("an illegal name passed")
-	}
-	// Kafka accepts colliding names that come in one request, so a log may hold them; each must go on its own.
-	m = must(m.With(topic("wireroom_x_y", 3), RemoveTopicRecord{ID: id(1)}))
-	if err := m.CheckNewTopicName("wireroom.x.y"); err == nil || !strings.HasSuffix(err.Error(), "wireroom_x_y") {
-		t.Errorf("got %v", err)
-	}
-	m = must(m.With(RemoveTopicRecord{ID: id(3)}))
-	if err := m.CheckNewTopicName("wireroom.x.y"); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestInternalTopics(t *testing.T) {
-	for name, want := range map[string]bool{ConsumerOffsetsTopic: true, TransactionStateTopic: true, ShareGroupStateTopic: true,
-		"__cluster": false, "orders": false} {
-		if IsInternal(name) != want {
-			t.Errorf("%s: %v", name, !want)
 		}
 	}
 }
