@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,71 +12,54 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// logSync makes what a partition has written durable: its .log files from the recovery point on, and their names.
-// Indexes are not part of it; recovery makes those entries again that a file lacks.
+// logSync makes what a partition has written durable.
 type logSync struct {
-	p     *partition
-	at    *logDir // where the log lay when it was planned
-	dir   string
-	files []syncTargetFile
-	// upTo is the end of what the page cache had when it was planned.
-	upTo wire.Offset
-	// fresh says that a segment was made since the recovery point, so that the directory is synced too.
-	fresh bool
+	p    *partition
+	at   *logDir // where the log lay when it was planned
+	plan segment.SyncPlan
+	// open are references to the plan's files, nil for those that are not open.
+	open []*segmentFile
 }
 
 func (p *partition) planSync() logSync {
-	log := p.log()
-	s := logSync{p: p, at: p.dir(), dir: log.Dir(), upTo: p.replica.WrittenEnd()}
-	recovery := log.RecoveryPoint()
-	for _, seg := range log.Segments() {
-		if seg.NextOffset() >= recovery && seg.BaseOffset() <= s.upTo {
-			s.files = append(s.files, syncTargetFile{seg.LogName(), p.files[seg].orNone()})
-			if seg.BaseOffset() >= recovery {
-				s.fresh = true
-				s.files = append(s.files, syncTargetFile{name: strings.TrimSuffix(seg.LogName(), ".log") + ".snapshot"})
-			}
-		}
+	s := logSync{p: p, at: p.dir(), plan: p.log().PlanSync(p.replica.WrittenEnd())}
+	for _, f := range s.plan.Files {
+		s.open = append(s.open, p.files[f.Segment].orNone())
 	}
 	return s
 }
 
-// run syncs the files. It touches nothing of the partition and blocks. A file that is gone was dropped by retention or
-// with its topic since the plan, and owes nothing.
+// run syncs the files. It touches nothing of the partition and blocks.
 func (s *logSync) run() (failed error) {
-	for _, target := range s.files {
+	for i, file := range s.open {
 		if failed == nil {
-			if err := target.sync(s.at.fs); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				failed = err
-			}
+			failed = ignoreGone(syncOpen(s.at.fs, s.plan.Files[i].Name, file))
 		}
-		if target.file != nil {
-			target.file.release()
+		if file != nil {
+			file.release()
 		}
 	}
-	if failed != nil {
-		return failed
+	if failed == nil && s.plan.Dir != "" {
+		failed = ignoreGone(s.at.fs.SyncDir(s.plan.Dir))
 	}
-	if s.fresh {
-		if err := s.at.fs.SyncDir(s.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	return failed
 }
 
-// syncTargetFile is a file to sync: with a reference to it if it is open, so that a sync needs no descriptor.
-type syncTargetFile struct {
-	name string
-	file *segmentFile
+// ignoreGone passes over a file that is gone: with its segment, its topic or to another log directory.
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
-func (t syncTargetFile) sync(fsys segment.FS) error {
-	if t.file == nil {
-		return syncFile(fsys, t.name)
+// syncOpen syncs a file, by its descriptor if it is open, so that a sync needs none.
+func syncOpen(fsys segment.FS, name string, file *segmentFile) error {
+	if file == nil {
+		return syncFile(fsys, name)
 	}
-	if err := t.file.file.Sync(); err != nil {
-		return fmt.Errorf("sync %s: %w", t.name, err)
+	if err := file.file.Sync(); err != nil {
+		return fmt.Errorf("sync %s: %w", name, err)
 	}
 	return nil
 }
@@ -114,8 +96,8 @@ func (s *logSync) done(l *Loop) {
 	if s.p.failing() {
 		return
 	}
-	s.p.log().Synced(s.upTo)
-	s.p.replica.Synced(s.upTo, &l.eff)
+	s.p.log().Synced(s.plan.UpTo)
+	s.p.replica.Synced(s.plan.UpTo, &l.eff)
 	l.apply(s.p)
 }
 
