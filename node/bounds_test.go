@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,4 +144,21 @@ func TestNoDescriptorForSegment(t *testing.T) {
 			t.Fatalf("%d records", len(got))
 		}
 	})
+}
+
+// TestBatchLargerThanASegment is refused as Apache Kafka 4.1.1 refuses it, one that just fits is not.
+func TestBatchLargerThanASegment(t *testing.T) {
+	tn := startNode(t, nodeOptions{})
+	tn.createTopic("a", 1, "segment.bytes=1048576", "max.message.bytes=8000000")
+	c := tn.dial()
+	fits := 1<<20 - len(batch(strings.Repeat("x", 1<<20))) + 1<<20
+	c.mustProduce("a", 0, batch(strings.Repeat("x", fits)))
+	for bytes, want := range map[int]wire.ErrorCode{fits + 1: wire.RecordListTooLarge, 2_000_000: wire.RecordListTooLarge, 9_000_000: wire.MessageTooLarge} {
+		if code := codeOf(produced(c.call(produce(-1, toProduce{"a", 0, batch(strings.Repeat("x", bytes))})))); code != want {
+			t.Errorf("%d bytes: %s, want %s", bytes, code, want)
+		}
+	}
+	if at := c.mustProduce("a", 0, batch("after")); at != 1 {
+		t.Errorf("base offset %d", at)
+	}
 }

@@ -358,8 +358,7 @@ func (c fetchCancel) handle(*Loop) { c.part.replica.CancelFetch(c.request) }
 func (f *fetchRequest) dropFiles() {
 	for i := range f.parts {
 		if p := &f.parts[i]; p.file != nil {
-			p.file.release()
-			p.file, p.length = nil, 0
+			p.dropFile()
 		}
 	}
 }

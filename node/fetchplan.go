@@ -22,7 +22,9 @@ type fetchShare struct {
 	// at the offset that was asked for.
 	located *located
 	from    wire.Offset
-	done    bool
+	// tries counts how often part next was planned again because a file of its aborted transactions was gone.
+	tries int
+	done  bool
 }
 
 func (s *fetchShare) handle(*Loop) {
@@ -53,7 +55,7 @@ func (s *fetchShare) plan() {
 // planned goes on to the next part.
 func (s *fetchShare) planned() {
 	s.next++
-	s.located, s.from = nil, wire.NoOffset
+	s.located, s.from, s.tries = nil, wire.NoOffset, 0
 }
 
 // planPart finds one part's range; false if the share is parked until a file or an index is there.

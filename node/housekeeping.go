@@ -106,6 +106,10 @@ func (n *Node) eachPartition(f func(l *Loop, p *partition)) {
 func (n *Node) retain() { n.eachPartition((*Loop).retain) }
 
 func (l *Loop) retain(p *partition) {
+	if s := p.log().BlockedByFuture(l.wall); s != nil {
+		l.node.log.throttled("segment contains future timestamps: it and those after it cannot be deleted by age", "partition", p.name(),
+			"segment", int64(s.BaseOffset()), "greatestTimestamp", int64(s.MaxTimestamp()))
+	}
 	doomed := p.log().PlanRetention(l.wall, p.replica.HighWatermark())
 	if len(doomed) == 0 || p.rolling || p.held || len(p.plans)+len(p.writing) > 0 || p.stopped != wire.None {
 		return

@@ -184,7 +184,7 @@ func segmentConfig(c *config.Config, t *config.TopicConfig) segment.Config {
 	return segment.Config{
 		SegmentBytes: t.SegmentSize(), SegmentMS: t.SegmentMS, SegmentJitterMS: t.SegmentJitterMS,
 		IndexBytes: t.SegmentIndexBytes, IndexIntervalBytes: t.IndexIntervalBytes,
-		RetentionMS: t.RetentionMS, RetentionBytes: t.RetentionBytes, MaxMessageBytes: t.MaxMessageBytes,
+		RetentionMS: t.RetentionMS, RetentionBytes: t.RetentionBytes,
 		MessageTimestampType: timestamps, TimestampBeforeMaxMS: t.MessageTimestampBeforeMaxMS,
 		TimestampAfterMaxMS: t.MessageTimestampAfterMaxMS, ProducerExpirationMS: c.ProducerIDExpirationMS,
 		DeleteRetentionMS: t.DeleteRetentionMS, MinCleanableRatio: t.MinCleanableDirtyRatio,

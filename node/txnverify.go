@@ -78,7 +78,7 @@ func (p *partition) park(item *produceItem) bool {
 
 // answersItself says that a batch is not going to be appended: a retry, or one of a producer that was fenced.
 func (p *partition) answersItself(b wire.RecordBatch) bool {
-	v := p.log().CheckProducer(b, p.loop.wall)
+	v := p.log().CheckProducer(b)
 	return v.Duplicate || v.Code == wire.InvalidProducerEpoch
 }
 

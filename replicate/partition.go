@@ -1,6 +1,7 @@
 package replicate
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/ringmill/ringmill/segment"
@@ -125,9 +126,9 @@ const (
 // Produce takes one checked record batch (wire.RecordBatch.Check) for appending. The batch's header is patched in
 // place; its bytes must stay until the write is reported by Written.
 func (p *Partition) Produce(b wire.RecordBatch, acks int16, ref any, now wire.Timestamp, eff *Effects) (segment.AppendPlan, Outcome) {
-	v := p.log.CheckProducer(b, now)
+	v := p.log.CheckProducer(b)
 	if v.Code == wire.None && !v.Duplicate {
-		v.Code = p.log.CheckTimestamp(b, now)
+		v.Code = cmp.Or(p.log.CheckTimestamp(b, now), p.log.CheckSize(b))
 	}
 	if v.Code != wire.None {
 		eff.Completed = append(eff.Completed, Refused(ref, v.Code))

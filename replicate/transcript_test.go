@@ -104,7 +104,7 @@ func (p *player) create() {
 	if !p.d.HasArg("reopen") {
 		cfg := segment.Config{
 			SegmentBytes: p.num("segment-bytes", 1<<20), SegmentMS: 1 << 40, IndexBytes: 1 << 20, IndexIntervalBytes: 4096,
-			RetentionMS: -1, RetentionBytes: -1, MaxMessageBytes: 1 << 20, ProducerExpirationMS: 1 << 40, Delete: true,
+			RetentionMS: -1, RetentionBytes: -1, ProducerExpirationMS: 1 << 40, Delete: true,
 			TimestampBeforeMaxMS: 1 << 60, TimestampAfterMaxMS: 1000, FlushMessages: 1 << 60, FlushMS: 1 << 60,
 		}
 		var err error

@@ -27,7 +27,7 @@ func steadyLog(t testing.TB) (*segment.Log, wire.RecordBatch) {
 func TestHotPathAllocatesNothing(t *testing.T) {
 	l, b := steadyLog(t)
 	if n := testing.AllocsPerRun(1000, func() {
-		if l.NeedsRoll(b, 5) || l.CheckProducer(b, 5).Code != wire.None {
+		if l.NeedsRoll(b, 5) || l.CheckProducer(b).Code != wire.None {
 			return
 		}
 		l.Append(b, 1, 5)
@@ -92,7 +92,7 @@ func BenchmarkAppend(b *testing.B) {
 		if l.NeedsRoll(batch, 5) {
 			l, batch = steadyLog(b)
 		}
-		l.CheckProducer(batch, 5)
+		l.CheckProducer(batch)
 		l.Append(batch, 1, 5)
 		l.ReleaseBelow(l.LogEndOffset())
 	}

@@ -57,13 +57,10 @@ func (l *Log) TimestampBounds(now wire.Timestamp) (earliest, latest wire.Timesta
 	return now - wire.Timestamp(l.config.TimestampBeforeMaxMS), latest
 }
 
-// CheckSize says whether b is within max.message.bytes and segment.bytes: wire.None, wire.MessageTooLarge or
-// wire.RecordListTooLarge. The size is that of the batch as it was sent, compressed or not.
+// CheckSize says whether b fits a segment: wire.None or wire.RecordListTooLarge. The size is that of the batch as it was sent,
+// compressed or not; max.message.bytes is not looked at.
 func (l *Log) CheckSize(b wire.RecordBatch) wire.ErrorCode {
-	switch {
-	case len(b) > l.config.MaxMessageBytes:
-		return wire.MessageTooLarge
-	case int64(len(b)) > l.config.SegmentBytes:
+	if int64(len(b)) > l.config.SegmentBytes {
 		return wire.RecordListTooLarge
 	}
 	return wire.None

@@ -219,7 +219,7 @@ func (c *crashRun) goOn(t *testing.T, h *harness, cut int) {
 	for i := 38; i >= 0; i -= 2 {
 		b := crashBatch(i)
 		if strings.HasSuffix(c.records[h.log.LogEndOffset()-1], fmt.Sprintf("=batch %d", i)) {
-			if v := h.log.CheckProducer(b, h.now); !v.Duplicate || v.BaseOffset != h.log.LogEndOffset()-wire.Offset(b.RecordCount()) {
+			if v := h.log.CheckProducer(b); !v.Duplicate || v.BaseOffset != h.log.LogEndOffset()-wire.Offset(b.RecordCount()) {
 				t.Fatalf("cut at %d: a retry of batch %d gives %+v", cut, i, v)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sort"
 
 	"github.com/ringmill/ringmill/wire"
 )
@@ -123,6 +124,18 @@ func (p *FetchPlan) endByIndex(s *Segment) {
 	case found:
 		p.End = e.Position
 	}
+}
+
+// EndOffset is an offset that no batch reaches which begins below a position of the plan's segment, as near as the sparse index tells
+// (LogSegment.fetchUpperBoundOffset); at most the plan's bound.
+func (p *FetchPlan) EndOffset(end wire.Position) wire.Offset {
+	x := &p.Segment.index
+	n := len(x.entries) / offsetEntrySize
+	i := sort.Search(n, func(i int) bool { return readOffsetEntry(x.base, x.entries, i).Position >= end })
+	if i == n {
+		return min(p.Bound, p.Segment.nextOffset)
+	}
+	return min(p.Bound, readOffsetEntry(x.base, x.entries, i).Offset)
 }
 
 // ReleaseBelow says that the high watermark has passed off: the exact positions of batches below it need not be kept beyond

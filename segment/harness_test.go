@@ -49,7 +49,7 @@ func (h *harness) roll(sync bool) error {
 
 // append checks and writes a batch as a leader does.
 func (h *harness) append(b wire.RecordBatch, epoch wire.LeaderEpoch) (segment.AppendPlan, segment.Verdict, error) {
-	v := h.log.CheckProducer(b, h.now)
+	v := h.log.CheckProducer(b)
 	if v.Code != wire.None || v.Duplicate {
 		return segment.AppendPlan{}, v, nil
 	}

@@ -19,7 +19,6 @@ type Config struct {
 	MinCleanableRatio    float64            // min.cleanable.dirty.ratio
 	MinCompactionLagMS   int64              // min.compaction.lag.ms
 	MaxCompactionLagMS   int64              // max.compaction.lag.ms
-	MaxMessageBytes      int                // max.message.bytes
 	MessageTimestampType wire.TimestampType // message.timestamp.type
 	TimestampBeforeMaxMS int64              // message.timestamp.before.max.ms
 	TimestampAfterMaxMS  int64              // message.timestamp.after.max.ms
@@ -35,7 +34,7 @@ func DefaultConfig() Config {
 	const never = 1<<63 - 1
 	return Config{
 		SegmentBytes: 1 << 30, SegmentMS: week, IndexBytes: 10 << 20, IndexIntervalBytes: 4096,
-		RetentionMS: week, RetentionBytes: -1, MaxMessageBytes: 1<<20 + 12,
+		RetentionMS: week, RetentionBytes: -1,
 		DeleteRetentionMS: 24 * 3600 * 1000, MinCleanableRatio: 0.5, MaxCompactionLagMS: never,
 		TimestampBeforeMaxMS: never, TimestampAfterMaxMS: 3600 * 1000,
 		ProducerExpirationMS: 24 * 3600 * 1000, Delete: true, FlushMessages: never, FlushMS: never,

@@ -156,7 +156,7 @@ func observeFetch(t *testing.T, h *harness, from, bound wire.Offset) string {
 
 // observeVerdict leaves out what a clean stop forgets: all but the newest batch of a producer.
 func observeVerdict(h *harness, i int) segment.Verdict {
-	v := h.log.CheckProducer(metamorphicBatch(i, wire.CompressionNone), h.now)
+	v := h.log.CheckProducer(metamorphicBatch(i, wire.CompressionNone))
 	if i < 116 {
 		v = segment.Verdict{}
 	}

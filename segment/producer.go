@@ -62,8 +62,8 @@ type Verdict struct {
 // CheckProducer says whether b continues its producer's sequence (Kafka's ProducerAppendInfo for AppendOrigin.CLIENT). A batch
 // without a producer id always does. A retry of one of the last five batches is a duplicate; an older epoch is fenced; a new
 // epoch starts at sequence 0; a producer that is not known may start anywhere, since what was known may have expired; one with
-// a transaction open writes nothing outside it. Expiry is ExpireProducers' alone, so the clock does not change the verdict.
-func (l *Log) CheckProducer(b wire.RecordBatch, _ wire.Timestamp) Verdict {
+// a transaction open writes nothing outside it. Expiry is ExpireProducers' alone.
+func (l *Log) CheckProducer(b wire.RecordBatch) Verdict {
 	if b.ProducerID() < 0 {
 		return Verdict{}
 	}

@@ -43,6 +43,15 @@ func (l *Log) expired(s *Segment, now wire.Timestamp) bool {
 	return l.config.Delete && l.config.RetentionMS >= 0 && at >= 0 && int64(now-at) > l.config.RetentionMS
 }
 
+// BlockedByFuture gives the segment that would keep retention by time from ever going on, since a record in it claims a time that is
+// yet to come; nil if there is none, or retention is not by time. Kafka warns of it as well (KAFKA-18929).
+func (l *Log) BlockedByFuture(now wire.Timestamp) *Segment {
+	if s := l.segments[0]; l.config.Delete && l.config.RetentionMS >= 0 && s.max.Timestamp > now {
+		return s
+	}
+	return nil
+}
+
 // DropSegments forgets segments that PlanRetention gave, or that lie below the log start offset: the oldest ones, never the
 // active one. The log start offset rises to the first that stays. Their files are DeleteSegments' to remove.
 func (l *Log) DropSegments(segs []*Segment) {
