@@ -151,7 +151,10 @@ func TestBatchLargerThanASegment(t *testing.T) {
 	tn := startNode(t, nodeOptions{})
 	tn.createTopic("a", 1, "segment.bytes=1048576", "max.message.bytes=8000000")
 	c := tn.dial()
-	fits := 1<<20 - len(batch(strings.Repeat("x", 1<<20))) + 1<<20
+	fits := 1 << 20
+	for len(batch(strings.Repeat("x", fits))) > 1<<20 {
+		fits--
+	}
 	c.mustProduce("a", 0, batch(strings.Repeat("x", fits)))
 	for bytes, want := range map[int]wire.ErrorCode{fits + 1: wire.RecordListTooLarge, 2_000_000: wire.RecordListTooLarge, 9_000_000: wire.MessageTooLarge} {
 		if code := codeOf(produced(c.call(produce(-1, toProduce{"a", 0, batch(strings.Repeat("x", bytes))})))); code != want {
