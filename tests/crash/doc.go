@@ -9,6 +9,9 @@
 // Records carry {process, counter} and a CRC of the rest, so a changed byte is seen too. Segments are small, and half of
 // the kills wait for one to roll.
 //
+// A second load writes versions and tombstones of some keys to a compacted topic with a busy cleaner; there the map that is left
+// is judged (compact_test.go).
+//
 //	RINGMILL_TEST_KILLS  kill -9 in a run (default 6; make soak: 200)
 //	RINGMILL_TEST_CUTS   power cuts in a run, over both file systems (default 4; make soak: 30)
 //	RINGMILL_TEST_KEEP   a folder that histories of a failed run are kept in
