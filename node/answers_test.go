@@ -22,13 +22,18 @@ import (
 func TestCloseBehindUnansweredProduce(t *testing.T) {
 	eachShape(t, func(t *testing.T, s shape) {
 		var f faults
-		tn := startNode(t, nodeOptions{shape: s, seams: f.under})
+		var synced iouringtest.Gate
+		tn := startNode(t, nodeOptions{shape: s, seams: func(s *seams) {
+			f.under(s)
+			quickSweeps(s) // while it waits, nothing but a sweep sees that the client has gone
+		}})
+		defer synced.Open()
 		tn.createTopic("a", 2)
 		c := tn.dial()
 		c.mustProduce("a", 0, batch("x"))
 		f.set(func(kind iouring.EventKind, name string) iouringtest.Fault {
 			if kind == iouring.EventSync && strings.Contains(name, "journal-") {
-				return iouringtest.Fault{Delay: 20000}
+				return iouringtest.Fault{Gate: &synced}
 			}
 			return iouringtest.Fault{}
 		})
@@ -59,6 +64,38 @@ func (tn *testNode) answersHeld() (n int) {
 		})
 	}
 	return n
+}
+
+// TestFetchDuringSlowWrite: what is not written yet is not there, in every answer until it is (apache/iggy#2575, #2578).
+func TestFetchDuringSlowWrite(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		var f faults
+		var written iouringtest.Gate
+		tn := startNode(t, nodeOptions{shape: s, seams: f.under, set: []string{"ringmill.append.path=ring"}})
+		defer written.Open()
+		tn.createTopic("a", 1)
+		writer, reader := tn.dial(), tn.dial()
+		writer.mustProduce("a", 0, batch("before"))
+		f.set(func(kind iouring.EventKind, name string) iouringtest.Fault {
+			if kind == iouring.EventWrite && strings.HasSuffix(name, ".log") {
+				return iouringtest.Fault{Gate: &written}
+			}
+			return iouringtest.Fault{}
+		})
+		writer.send(produce(-1, toProduce{"a", 0, batch("late")}))
+		for range 200 {
+			if got := reader.readAll("a", 0, 0); len(got) != 1 || got[0] != "before" {
+				t.Fatalf("read %q while the write is under way", got)
+			}
+		}
+		written.Open()
+		if code := codeOf(produced(writer.mustReceive())); code != wire.None {
+			t.Fatal(code)
+		}
+		if got := reader.readAll("a", 0, 0); len(got) != 2 || got[1] != "late" {
+			t.Errorf("read %q after the write", got)
+		}
+	})
 }
 
 // TestFullMailbox: while a loop stands still and its mailbox is full, the other loop's connections are not read; they go

@@ -2,6 +2,7 @@ package iouringtest
 
 import (
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,7 +29,19 @@ type Fault struct {
 	Short int
 	// Delay is the number of Polls by which the event comes late. Other events overtake it.
 	Delay int
+	// Gate, if not nil, holds the event back until it is opened, however many Polls that takes: for a test that looks at what
+	// there is meanwhile.
+	Gate *Gate
 }
+
+// Gate holds events back until it is opened, by any goroutine. The zero value is closed.
+type Gate struct{ opened atomic.Bool }
+
+// Open lets the events through, those to come too.
+func (g *Gate) Open() { g.opened.Store(true) }
+
+// closed reports whether there is a gate that holds events back.
+func (g *Gate) closed() bool { return g != nil && !g.opened.Load() }
 
 // Plan decides the fault of each operation. It is called in the order in which operations are started.
 type Plan func(Op) Fault
@@ -39,7 +52,7 @@ type FaultEngine struct {
 	plan    Plan
 	shuffle *rand.Rand
 	seq     map[iouring.EventKind]int
-	delays  map[opKey][]int // of operations in flight, oldest first
+	delays  map[opKey][]lateness // of operations in flight, oldest first
 	held    []heldEvent
 	due     []iouring.Event // to be delivered, oldest first
 	tick    int             // Polls so far
@@ -52,9 +65,16 @@ type opKey struct {
 	tok  iouring.Token
 }
 
+// lateness is what holds an operation's event back.
+type lateness struct {
+	polls int
+	gate  *Gate
+}
+
 type heldEvent struct {
 	event iouring.Event
 	until int // the tick from which it may be delivered
+	gate  *Gate
 }
 
 var _ iouring.Engine = (*FaultEngine)(nil)
@@ -63,7 +83,7 @@ var _ iouring.Engine = (*FaultEngine)(nil)
 func NewFaultEngine(inner iouring.Engine, plan Plan) *FaultEngine {
 	return &FaultEngine{
 		inner: inner, plan: plan,
-		seq: map[iouring.EventKind]int{}, delays: map[opKey][]int{}, Injected: map[iouring.EventKind]int{},
+		seq: map[iouring.EventKind]int{}, delays: map[opKey][]lateness{}, Injected: map[iouring.EventKind]int{},
 	}
 }
 
@@ -91,19 +111,19 @@ func (f *FaultEngine) start(kind iouring.EventKind, tok iouring.Token, fd, size 
 		f.Injected[kind]++
 	}
 	if fault.Errno != 0 {
-		f.hold(iouring.Event{Token: tok, Kind: kind, Res: -int32(fault.Errno)}, fault.Delay)
+		f.hold(iouring.Event{Token: tok, Kind: kind, Res: -int32(fault.Errno)}, lateness{fault.Delay, fault.Gate})
 		return 0, false
 	}
 	key := opKey{kind, tok}
-	f.delays[key] = append(f.delays[key], fault.Delay)
+	f.delays[key] = append(f.delays[key], lateness{fault.Delay, fault.Gate})
 	if fault.Short > 0 && fault.Short < size {
 		return fault.Short, true
 	}
 	return size, true
 }
 
-func (f *FaultEngine) hold(ev iouring.Event, polls int) {
-	f.held = append(f.held, heldEvent{ev, f.tick + 1 + polls})
+func (f *FaultEngine) hold(ev iouring.Event, by lateness) {
+	f.held = append(f.held, heldEvent{ev, f.tick + 1 + by.polls, by.gate})
 }
 
 // Accept starts the wrapped engine's, unless the plan fails it.
@@ -189,16 +209,31 @@ func (f *FaultEngine) Wake() { f.inner.Wake() }
 // Signal signals peer, which may be wrapped too, from the wrapped engine.
 func (f *FaultEngine) Signal(peer iouring.Engine) { f.inner.Signal(peer) }
 
-// Poll delivers what is due. While events are held back it does not wait: each Poll is one step of their delay.
+// gateWait is how long a Poll waits at most while all that is held back is held by gates, which open without a wake.
+const gateWait = time.Millisecond
+
+// waitFor bounds a Poll's wait: not at all where a Poll is a step of something's delay.
+func (f *FaultEngine) waitFor(wait time.Duration) time.Duration {
+	if len(f.due) > 0 {
+		return 0
+	}
+	for _, h := range f.held {
+		if !h.gate.closed() {
+			return 0
+		}
+		wait = gateWait
+	}
+	return wait
+}
+
+// Poll delivers what is due.
 func (f *FaultEngine) Poll(events []iouring.Event, wait time.Duration) (int, error) {
 	f.tick++
-	if len(f.held) > 0 || len(f.due) > 0 {
-		wait = 0
-	}
-	n, err := f.inner.Poll(events, wait)
+	n, err := f.inner.Poll(events, f.waitFor(wait))
 	for _, ev := range events[:n] {
-		if delay := f.takeDelay(opKey{ev.Kind, ev.Token}); delay > 0 {
-			f.hold(ev, delay-1)
+		if late := f.takeDelay(opKey{ev.Kind, ev.Token}); late.polls > 0 || late.gate.closed() {
+			late.polls--
+			f.hold(ev, late)
 			continue
 		}
 		f.due = append(f.due, ev)
@@ -219,10 +254,10 @@ func (f *FaultEngine) swap(i, j int) {
 	}
 }
 
-func (f *FaultEngine) takeDelay(key opKey) int {
+func (f *FaultEngine) takeDelay(key opKey) lateness {
 	delays := f.delays[key]
 	if len(delays) == 0 {
-		return 0
+		return lateness{}
 	}
 	if len(delays) == 1 {
 		delete(f.delays, key)
@@ -235,7 +270,7 @@ func (f *FaultEngine) takeDelay(key opKey) int {
 func (f *FaultEngine) releaseHeld() {
 	keep := f.held[:0]
 	for _, h := range f.held {
-		if h.until > f.tick {
+		if h.until > f.tick || h.gate.closed() {
 			keep = append(keep, h)
 			continue
 		}
