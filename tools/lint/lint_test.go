@@ -3,6 +3,7 @@ package lint
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -38,6 +39,18 @@ func TestRules(t *testing.T) {
 
 func TestPackageDocs(t *testing.T) {
 	for _, finding := range CheckPackageDocs(readModule(t)) {
+		t.Error(finding)
+	}
+}
+
+// docs/reliability.md promises what tests hold; the tests that it names must be there.
+func TestNamedTests(t *testing.T) {
+	const page = "docs/reliability.md"
+	text, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finding := range CheckNamedTests(readModule(t), page, string(text)) {
 		t.Error(finding)
 	}
 }

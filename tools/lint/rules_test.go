@@ -129,3 +129,23 @@ func TestPackageDocsOnSamples(t *testing.T) {
 		t.Errorf("found %v", found)
 	}
 }
+
+func TestNamedTestsOnSamples(t *testing.T) {
+	tree := []*File{parse(t, "wire/a_test.go", "package wire\nfunc TestA() {}\nfunc FuzzB() {}"), parse(t, "wire/a.go", "package wire\nfunc TestC() {}")}
+	for _, tt := range []struct {
+		page string
+		want []string
+	}{
+		{"| `wire` TestA, FuzzB |", nil},
+		{"\n`wire` TestA, TestC; `segment` TestA", []string{"page:2: wire has no TestC", "page:2: segment has no TestA"}},
+		{"TestA in `wire`", []string{"page:1: no test is named"}},
+	} {
+		var got []string
+		for _, f := range CheckNamedTests(tree, "page", tt.page) {
+			got = append(got, f.String())
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%q: got %q, want %q", tt.page, got, tt.want)
+		}
+	}
+}
