@@ -8,6 +8,6 @@ cd "$S/kafka" && cat > testconf.json <<J
  "TopicName":"conftest$RUN","GroupID":"conftestg$RUN","PerfMsgCount":20000,"PerfMsgSize":100,"Config":["api.version.request=true"]}
 J
 [ -x "$CONF_CACHE/ckgo-$V.test" ] || go test -c -o "$CONF_CACHE/ckgo-$V.test" . > "$OUT/build.txt" 2>&1 || { summary 0 1 0; exit 1; }
-TEST_CONSUMER_GROUP_PROTOCOL=${PROTO:-classic} "$CONF_CACHE/ckgo-$V.test" -test.v=test2json -test.timeout "${TMO:-560}s" 2> "$OUT/stderr" |
+TEST_CONSUMER_GROUP_PROTOCOL=${PROTO:-classic} "$CONF_CACHE/ckgo-$V.test" -test.v=test2json -test.timeout "${TMO:-1200}s" 2> "$OUT/stderr" |
   go tool test2json -p ckgo > "$OUT/out.json"
 go_score "$OUT/out.json"

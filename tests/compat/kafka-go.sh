@@ -7,5 +7,5 @@ cd "$S" && grep -rlE 'localhost:909[23]|TCP\("localhost"\)' --include=*.go . | g
   xargs -r sed -i "s/localhost:9092/$B/g; s/TCP(\"localhost\")/TCP(\"$B\")/g"
 sed -i "s/Host: \"localhost\", Port: 9092/Host: \"${B%:*}\", Port: ${B##*:}/" dialer_test.go
 export KAFKA_VERSION=${KAFKA_VERSION:-3.7.0} KAFKA_SKIP_NETTEST=1
-go test -json -p 1 -count=1 -timeout "${TMO:-420}s" . ./topics ./testing > "$OUT/out.json" 2> "$OUT/stderr"
+go test -json -p 1 -count=1 -timeout "${TMO:-900}s" . ./topics ./testing > "$OUT/out.json" 2> "$OUT/stderr"
 go_score "$OUT/out.json"

@@ -19,10 +19,11 @@ K=$OUT/kafka; mkdir -p "$K/bin" # some tests call Kafka's scripts
 for x in topics:org.apache.kafka.tools.TopicCommand configs:kafka.admin.ConfigCommand acls:org.apache.kafka.tools.AclCommand; do
   printf '#!/bin/sh\nexec java -cp "%s/*" %s "$@"\n' "$KAFKA_LIBS" "${x#*:}" > "$K/bin/kafka-${x%:*}.sh"; chmod +x "$K/bin/kafka-${x%:*}.sh"
 done
-# left out: unit tests, manual and idle ones, those that set up SASL, OIDC or TLS of their own
-SKIP=0000,0031,0038,0097,0119,0115,0126,0128,0133,0134,0135,0142,8000,8001,1000
+# left out: unit tests, manual and idle ones, those that set up SASL, OIDC or TLS of their own, and 0088, which comes and goes on
+# Apache Kafka and has the runner hang when it fails
+SKIP=0088,0000,0031,0038,0097,0119,0115,0126,0128,0133,0134,0135,0142,8000,8001,1000
 cd "$S/tests" && RDKAFKA_TEST_CONF=$OUT/test.conf TEST_KAFKA_VERSION=4.1.1 KAFKA_PATH=$K BROKERS=$BOOTSTRAP TEST_CONSUMER_GROUP_PROTOCOL=${PROTO:-classic} \
-  TEST_LEVEL=1 TESTS_SKIP=$SKIP timeout "${TMO:-560}" "$S/bld/tests/test-runner" "-p${PAR:-3}" -Q -L > "$OUT/out.txt" 2>&1
+  TEST_LEVEL=1 TESTS_SKIP=$SKIP timeout "${TMO:-900}" "$S/bld/tests/test-runner" "-p${PAR:-3}" -Q -L > "$OUT/out.txt" 2>&1
 sed 's/\x1b\[[0-9;]*m//g' "$OUT/out.txt" | awk '/^\|/ && $2 ~ /^[0-9][0-9][0-9][0-9]_/ {print $4, $2}' > "$OUT/results.txt"
 sed -nE 's/^PASSED/ok/p; s/^(FAILED|RUNNING)/FAIL/p' "$OUT/results.txt"
 [ -s "$OUT/results.txt" ] || { echo "FAIL report $(tail -1 "$OUT/out.txt" | cut -c1-160)"; summary 0 1 0; exit 1; }
