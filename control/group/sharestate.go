@@ -1,7 +1,6 @@
 package group
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/ringmill/ringmill/control/group/assignor"
@@ -11,120 +10,6 @@ import (
 
 // A share group's partitions have a state each, where reading begins and what is delivered to whom, which share
 // coordinators keep. The group has it made before a partition is assigned for the first time, and deletes it.
-
-// StateCallID names one StateCall.
-type StateCallID uint64
-
-// StateCall is a request to the share coordinators: InitializeShareGroupState, DeleteShareGroupState or
-// ReadShareGroupStateSummary. Its answer, or RefuseState where there is none, comes back by StateAnswered. A call begins when
-// those of the same group with smaller ids have ended: a state that is deleted and made again must not be deleted last.
-type StateCall struct {
-	ID      StateCallID
-	Group   string
-	Request kmsg.Request
-}
-
-// shareCall is a StateCall with what is to be done then. It goes out once the records of the change that it is part of are
-// durable; if they failed, it gets a refusal without having gone out.
-type shareCall interface {
-	request() (group string, req kmsg.Request)
-	answered(c *Coordinator, resp kmsg.Response)
-}
-
-// refuseCall ends a call that does not go out, or has no answer.
-func (c *Coordinator) refuseCall(call shareCall, code wire.ErrorCode) {
-	_, req := call.request()
-	call.answered(c, RefuseState(req, code))
-}
-
-// ask has a call sent.
-func (c *Coordinator) ask(call shareCall) {
-	c.lastStateCall++
-	c.stateCalls[c.lastStateCall] = call
-	id, req := call.request()
-	c.fx.StateCalls = append(c.fx.StateCalls, StateCall{ID: c.lastStateCall, Group: id, Request: req})
-}
-
-// StateAnswered takes the answer to a StateCall.
-func (c *Coordinator) StateAnswered(nowMS int64, id StateCallID, resp kmsg.Response) Effects {
-	c.begin(nowMS, c.wallAt(nowMS))
-	call, ok := c.stateCalls[id]
-	if !ok {
-		if c.phase == phaseUnloaded {
-			return c.end()
-		}
-		panic(fmt.Sprintf("BUG: state call %d is not under way", id))
-	}
-	delete(c.stateCalls, id)
-	call.answered(c, resp)
-	return c.end()
-}
-
-// RefuseState is the answer to a StateCall's request that turns down each of its partitions with code.
-func RefuseState(req kmsg.Request, code wire.ErrorCode) kmsg.Response {
-	resp := req.ResponseKind()
-	resp.SetVersion(req.GetVersion())
-	switch r := req.(type) {
-	case *kmsg.InitializeShareGroupStateRequest:
-		out := resp.(*kmsg.InitializeShareGroupStateResponse)
-		for _, t := range r.Topics {
-			o := kmsg.InitializeShareGroupStateResponseTopic{TopicID: t.TopicID}
-			for _, p := range t.Partitions {
-				o.Partitions = append(o.Partitions, kmsg.InitializeShareGroupStateResponseTopicPartition{Partition: p.Partition, ErrorCode: int16(code)})
-			}
-			out.Topics = append(out.Topics, o)
-		}
-	case *kmsg.DeleteShareGroupStateRequest:
-		out := resp.(*kmsg.DeleteShareGroupStateResponse)
-		for _, t := range r.Topics {
-			o := kmsg.DeleteShareGroupStateResponseTopic{TopicID: t.TopicID}
-			for _, p := range t.Partitions {
-				o.Partitions = append(o.Partitions, kmsg.DeleteShareGroupStateResponseTopicPartition{Partition: p.Partition, ErrorCode: int16(code)})
-			}
-			out.Topics = append(out.Topics, o)
-		}
-	case *kmsg.ReadShareGroupStateSummaryRequest:
-		out := resp.(*kmsg.ReadShareGroupStateSummaryResponse)
-		for _, t := range r.Topics {
-			o := kmsg.ReadShareGroupStateSummaryResponseTopic{TopicID: t.TopicID}
-			for _, p := range t.Partitions {
-				o.Partitions = append(o.Partitions, kmsg.ReadShareGroupStateSummaryResponseTopicPartition{Partition: p.Partition, ErrorCode: int16(code)})
-			}
-			out.Topics = append(out.Topics, o)
-		}
-	default:
-		panic(fmt.Sprintf("BUG: %T is no request of group coordinators to share coordinators", req))
-	}
-	return resp
-}
-
-// StateRetriable reports whether a share coordinator turned a partition down that it may take a moment later.
-func StateRetriable(resp kmsg.Response) bool {
-	var codes []int16
-	switch r := resp.(type) {
-	case *kmsg.InitializeShareGroupStateResponse:
-		for _, t := range r.Topics {
-			for _, p := range t.Partitions {
-				codes = append(codes, p.ErrorCode)
-			}
-		}
-	case *kmsg.DeleteShareGroupStateResponse:
-		for _, t := range r.Topics {
-			for _, p := range t.Partitions {
-				codes = append(codes, p.ErrorCode)
-			}
-		}
-	case *kmsg.ReadShareGroupStateSummaryResponse:
-		for _, t := range r.Topics {
-			for _, p := range t.Partitions {
-				codes = append(codes, p.ErrorCode)
-			}
-		}
-	}
-	return slices.ContainsFunc(codes, func(code int16) bool {
-		return code == int16(wire.CoordinatorNotAvailable) || code == int16(wire.CoordinatorLoadInProgress)
-	})
-}
 
 // shareTopics says how far the state of a group's partitions is: the record with key 15.
 type shareTopics struct {
