@@ -13,7 +13,7 @@ import (
 func (a *app) groupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "group",
-		Short:   "List, describe, reset and delete consumer groups",
+		Short:   "List, describe, reset and delete groups",
 		GroupID: groupCluster,
 	}
 	onlyWithSubcommand(cmd)
@@ -68,8 +68,9 @@ func (a *app) groupDescribe() *cobra.Command {
 		Use:   "describe NAME...",
 		Short: "Show members, committed offsets and lag",
 		Long: `Show a group's state, its members, and for each partition the committed offset, the end of the log and the distance
-between them (the lag; from the start of the log where nothing is committed). Groups of both the classic and the consumer protocol
-(KIP-848) are shown.`,
+between them (the lag; from the start of the log where nothing is committed). Groups of the classic and the consumer protocol
+(KIP-848) are shown, and share groups (KIP-932): of those the offset below which all records are done with, and everybody who
+reads a partition.`,
 		Example: `  ringmill group describe readers
   ringmill group describe readers -o json | jq '[.[].partitions[].lag] | add // 0'`,
 		Args:              arguments(cobra.MinimumNArgs(1)),

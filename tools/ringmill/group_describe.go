@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -16,7 +17,7 @@ import (
 type describedGroup struct {
 	Group       string           `json:"group"`
 	State       string           `json:"state"`
-	Type        string           `json:"type"` // classic or consumer
+	Type        string           `json:"type"` // classic, consumer or share
 	Assignor    string           `json:"assignor"`
 	Coordinator int32            `json:"coordinator"`
 	Members     []groupMember    `json:"members"`
@@ -39,12 +40,13 @@ type partition struct {
 // groupPartition is a partition that the group reads or has an offset of.
 type groupPartition struct {
 	partition
-	CommittedOffset int64  `json:"committedOffset"` // -1: none
-	StartOffset     int64  `json:"startOffset"`     // -1: unknown
-	EndOffset       int64  `json:"endOffset"`       // -1: unknown
-	Lag             int64  `json:"lag"`             // -1: unknown; from the start where nothing is committed
-	MemberID        string `json:"memberId,omitempty"`
-	Metadata        string `json:"metadata,omitempty"`
+	CommittedOffset int64    `json:"committedOffset"` // -1: none; of a share group: all before it is done with
+	StartOffset     int64    `json:"startOffset"`     // -1: unknown
+	EndOffset       int64    `json:"endOffset"`       // -1: unknown
+	Lag             int64    `json:"lag"`             // -1: unknown; from the start where nothing is committed, but of a share group
+	MemberID        string   `json:"memberId,omitempty"`
+	MemberIDs       []string `json:"memberIds,omitempty"` // of a share group, in which several may read a partition
+	Metadata        string   `json:"metadata,omitempty"`
 }
 
 // describeGroups gathers what is known of each group. An error about some of them comes with the rest.
@@ -66,18 +68,24 @@ func describeGroup(ctx context.Context, admin *kadm.Client, name string) (descri
 	if err != nil {
 		return g, err
 	}
+	if g.Type == shareGroupType {
+		return g, g.addShareOffsets(ctx, admin)
+	}
 	return g, g.addOffsets(ctx, admin)
 }
 
 // errNoGroup is the answer for a group that there is not.
 var errNoGroup = kerr.GroupIDNotFound
 
-// describeMembership describes a group of either protocol, without its offsets.
+// describeMembership describes a group of any protocol, without its offsets.
 func describeMembership(ctx context.Context, admin *kadm.Client, name string) (describedGroup, error) {
 	g, err := describeClassic(ctx, admin, name)
-	if errors.Is(err, errNoGroup) {
-		if consumer, consumerErr := describeConsumer(ctx, admin, name); consumerErr == nil {
-			return consumer, nil
+	if !errors.Is(err, errNoGroup) {
+		return g, err
+	}
+	for _, describe := range []func(context.Context, *kadm.Client, string) (describedGroup, error){describeConsumer, describeShare} {
+		if other, otherErr := describe(ctx, admin, name); otherErr == nil {
+			return other, nil
 		}
 	}
 	return g, err
@@ -164,19 +172,15 @@ func (g *describedGroup) addOffsets(ctx context.Context, admin *kadm.Client) err
 		r := at(partition{o.Topic, o.Partition})
 		r.CommittedOffset, r.Metadata = o.At, o.Metadata
 	})
-	for _, m := range g.Members {
-		for _, p := range m.Assigned {
-			at(p).MemberID = m.MemberID
-		}
-	}
-	g.Partitions = []groupPartition{}
-	if len(rows) == 0 {
-		return nil
-	}
+	g.addAssigned(rows)
 	return g.addLag(ctx, admin, rows)
 }
 
 func (g *describedGroup) addLag(ctx context.Context, admin *kadm.Client, rows map[partition]*groupPartition) error {
+	g.Partitions = []groupPartition{}
+	if len(rows) == 0 {
+		return nil
+	}
 	var topics []string
 	for p := range rows {
 		topics = append(topics, p.Topic)
@@ -194,6 +198,9 @@ func (g *describedGroup) addLag(ctx context.Context, admin *kadm.Client, rows ma
 	for _, r := range rows {
 		r.StartOffset, r.EndOffset = offsetOf(starts, r.Topic, r.Partition), offsetOf(ends, r.Topic, r.Partition)
 		r.Lag = lag(r)
+		if g.Type == shareGroupType && r.CommittedOffset < 0 {
+			r.Lag = -1 // where it begins is for share.auto.offset.reset to say
+		}
 		g.Partitions = append(g.Partitions, *r)
 	}
 	slices.SortFunc(g.Partitions, func(a, b groupPartition) int { return comparePartitions(a.partition, b.partition) })
@@ -238,11 +245,23 @@ func writeLags(w io.Writer, g describedGroup) {
 		fmt.Fprintln(w, "no offsets")
 		return
 	}
+	headings := []string{"TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "MEMBER"}
+	if g.Type == shareGroupType {
+		headings[2], headings[5] = "DONE-BELOW", "MEMBERS"
+	}
 	var rows [][]string
 	for _, p := range g.Partitions {
-		rows = append(rows, []string{p.Topic, fmt.Sprint(p.Partition), known(p.CommittedOffset), known(p.EndOffset), known(p.Lag), orDash(p.MemberID)})
+		rows = append(rows, []string{p.Topic, fmt.Sprint(p.Partition), known(p.CommittedOffset), known(p.EndOffset), known(p.Lag), p.readers()})
 	}
-	table(w, []string{"TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "MEMBER"}, rows)
+	table(w, headings, rows)
+}
+
+// readers are those who read the partition.
+func (p *groupPartition) readers() string {
+	if len(p.MemberIDs) > 0 {
+		return strings.Join(p.MemberIDs, ",")
+	}
+	return orDash(p.MemberID)
 }
 
 // known writes a number of which -1 means that there is none.
