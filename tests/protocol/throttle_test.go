@@ -294,3 +294,16 @@ func TestConnectionsOfAnAddressOverQuota(t *testing.T) {
 		return err == nil
 	})
 }
+
+// One batch that is larger than all that the quota lets through at once: ringmill serves it where nothing was served of late, Apache
+// Kafka never does.
+func TestBatchLargerThanTheQuota(t *testing.T) {
+	t.Parallel()
+	node, topic, clientID := limited(t, "consumer_byte_rate", 1000)
+	dial(t, node).mustProduce(topic, valueOf(50_000))
+	res := ask[*kmsg.FetchResponse](dial(t, node).as(clientID), 12, fetchRequest(topic, 0, 0))
+	if ms := res.ThrottleMillis; ms < 39_000 || ms > 45_000 {
+		t.Errorf("told to wait %d ms", ms)
+	}
+	want(t, "topics", len(res.Topics), departure(node, 0, 1, "a consumer would never get on"))
+}
