@@ -55,36 +55,57 @@ func (r *connectionRates) admit(listener string, from netip.Addr) time.Duration 
 	return time.Duration(r.rates.Admit(listener, from, time.Since(r.started).Milliseconds())) * time.Millisecond
 }
 
-// setAddressRates hands the quotas of addresses to the listeners; metaMu is held. A host's name is looked up once, for some
-// seconds if need be.
+// setAddressRates hands the quotas of addresses to the listeners; metaMu is held, and the names of hosts are in n.addresses.
 func (n *Node) setAddressRates(m *image.Image) {
 	limits, byDefault := make(map[netip.Addr]float64), float64(quota.Unlimited)
-	known := make(map[string]netip.Addr)
 	for _, e := range m.QuotaEntities() {
 		rate, ok := m.ClientQuotas(e)[quota.ConnectionCreationRate]
-		switch {
+		switch addr, found := n.addressOf(e.IP.Name); {
 		case !ok:
 		case e.IP.Default:
 			byDefault = rate
-		default:
-			if addr, ok := n.addressOf(e.IP.Name); ok {
-				limits[addr], known[e.IP.Name] = rate, addr
-			}
+		case found:
+			limits[addr] = rate
 		}
 	}
-	n.addresses = known
 	n.connectionRates.setAddresses(limits, byDefault)
 }
 
 func (n *Node) addressOf(name string) (netip.Addr, bool) {
-	if addr, ok := n.addresses[name]; ok {
+	if addr, ok := quota.ParseAddress(name); ok {
 		return addr, true
 	}
-	addr, ok := api.LookupAddress(name)
-	if !ok {
-		n.log.throttled("the quota of an address has no effect: it is no address and no host's name", "ip", name)
-	}
+	addr, ok := n.addresses[name]
 	return addr, ok
+}
+
+// lookupsAtOnce bounds the host names that are looked up at once.
+const lookupsAtOnce = 16
+
+// lookUpHosts finds the addresses of hosts that have quotas, all at once. It may take some seconds; no lock is held.
+func (n *Node) lookUpHosts(entities []image.QuotaEntity) map[string]netip.Addr {
+	var mu sync.Mutex
+	var lookups sync.WaitGroup
+	found, places := make(map[string]netip.Addr), make(chan struct{}, lookupsAtOnce)
+	for _, e := range entities {
+		if _, is := quota.ParseAddress(e.IP.Name); is || !e.IP.Given || e.IP.Default {
+			continue
+		}
+		places <- struct{}{}
+		lookups.Go(func() {
+			defer func() { <-places }()
+			addr, ok := api.LookupAddress(e.IP.Name)
+			if !ok {
+				n.log.throttled("the quota of an address has no effect: it is no address and no host's name", "ip", e.IP.Name)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found[e.IP.Name] = addr
+		})
+	}
+	lookups.Wait()
+	return found
 }
 
 // acceptQueue is a listener whose connections come too fast. While the first that must wait waits, none is accepted: the others

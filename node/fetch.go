@@ -127,6 +127,7 @@ func (l *Loop) openFetch(f *fetchRequest, in *wire.FetchRequest) {
 // refuse answers the whole request with an error.
 func (f *fetchRequest) refuse(code wire.ErrorCode) {
 	l := f.conn.loop
+	f.conn.chargeTime(f.pending)
 	out := &l.fetchOut
 	out.Reset()
 	out.ErrorCode = code

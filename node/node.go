@@ -55,7 +55,7 @@ type Node struct {
 
 	quotas          *clientQuotas
 	connectionRates *connectionRates
-	// addresses are what the names of address quotas stand for; metaMu guards it.
+	// addresses are those of the hosts that have quotas, as they were when those were set or the node started; metaMu guards it.
 	addresses map[string]netip.Addr
 
 	listeners []*listener

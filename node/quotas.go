@@ -1,6 +1,7 @@
 package node
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -143,12 +144,14 @@ func quotaClient(c *api.Client) quota.Client { return quota.Client{User: c.User,
 
 // AlterClientQuotas makes quotas durable and has them in force.
 func (n *Node) AlterClientQuotas(records []image.ClientQuotaRecord) (wire.ErrorCode, string) {
+	changes, entities := make([]image.Record, len(records)), make([]image.QuotaEntity, len(records))
+	for i, r := range records {
+		changes[i], entities[i] = r, r.Entity
+	}
+	found := n.lookUpHosts(entities)
 	n.metaMu.Lock()
 	defer n.metaMu.Unlock()
-	changes := make([]image.Record, len(records))
-	for i, r := range records {
-		changes[i] = r
-	}
+	maps.Copy(n.addresses, found)
 	m, err := n.applyMeta(changes...)
 	if err != nil {
 		return storageCode(err)
@@ -159,6 +162,7 @@ func (n *Node) AlterClientQuotas(records []image.ClientQuotaRecord) (wire.ErrorC
 
 // loadQuotas has those in force that the metadata log holds.
 func (n *Node) loadQuotas() error {
+	n.addresses = n.lookUpHosts(n.store.Image().QuotaEntities())
 	n.setQuotas(n.store.Image())
 	return nil
 }

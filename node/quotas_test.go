@@ -273,7 +273,8 @@ func TestMutedClientThatGoesIsForgotten(t *testing.T) {
 	tn.createTopic("t", 1)
 	tn.setQuota(testClient, quota.ProducerByteRate, 1)
 	c := tn.dial()
-	c.call(bigProduce("t", 100_000))
+	c.send(bigProduce("t", 100_000), bigProduce("t", 1000), kmsg.NewPtrApiVersionsRequest())
+	c.mustReceive()
 	if err := c.conn.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func (l *Loop) sweep() {
 		switch {
 		case c.closing:
 		case c.muted:
-			if c.gone() {
+			if c.hungUp() {
 				c.close()
 			}
 		case c.late():
@@ -52,6 +52,13 @@ func (c *Conn) gone() bool {
 	var next [1]byte
 	n, _, err := unix.Recvfrom(c.fd, next[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
 	return n == 0 && err == nil
+}
+
+// hungUp says that the client of a muted connection closed its side: what it had sent before may still wait to be read, for days.
+func (c *Conn) hungUp() bool {
+	p := [1]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLRDHUP}}
+	n, err := unix.Poll(p[:], 0)
+	return n > 0 && err == nil
 }
 
 // goneSweeps is after how many sweeps a waiting client is looked after: consumers whose polls take a second are spared.

@@ -107,8 +107,8 @@ type Broker interface {
 	ShareState(req kmsg.Request) kmsg.Response
 	// ShareStateTopicReady makes __share_group_state if it is not there yet; false while that is not possible.
 	ShareStateTopicReady() bool
-	// ShareFetch, charged to the client's consumer_byte_rate, and ShareAcknowledge answer a member of a share group, and wait: for records, and until what it acknowledges
-	// is durable.
+	// ShareFetch, charged to the client's consumer_byte_rate, and ShareAcknowledge answer a member of a share group, and wait: for
+	// records, and until what it acknowledges is durable.
 	ShareFetch(client Client, req *kmsg.ShareFetchRequest) *kmsg.ShareFetchResponse
 	ShareAcknowledge(client Client, req *kmsg.ShareAcknowledgeRequest) *kmsg.ShareAcknowledgeResponse
 	// OffsetsTopicReady makes __consumer_offsets if it is not there yet; false while that is not possible.
