@@ -143,24 +143,33 @@ func TestCompaction(t *testing.T) {
 func TestCompactionSwitchedOnAndOff(t *testing.T) {
 	tn := startNode(t, nodeOptions{set: []string{"log.cleaner.backoff.ms=5"}})
 	tn.createTopic("c", 1, "internal.segment.bytes=2000", "min.cleanable.dirty.ratio=0.1")
+	tn.createTopic("other", 1, "cleanup.policy=compact", "internal.segment.bytes=2000", "min.cleanable.dirty.ratio=0.1")
 	c := tn.dial()
-	fill := func() {
+	write := func(topic string) {
 		for i := range 60 {
-			c.mustProduce("c", 0, keyed(fmt.Sprint("k", i%3, "=", i, strings.Repeat(".", 100))))
+			c.mustProduce(topic, 0, keyed(fmt.Sprint("k", i%3, "=", i, strings.Repeat(".", 100))))
 		}
+	}
+	fill := func() { write("c") }
+	looked := func() { // the cleaner takes one log after the other: what it did before it came to this one is done
+		t.Helper()
+		through := tn.cleanedThrough("other")
+		write("other")
+		await(t, "the cleaner has looked", func() bool { return tn.cleanedThrough("other") > through })
 	}
 	fill()
 	before := tn.logBytes("c")
-	time.Sleep(30 * time.Millisecond)
+	looked()
 	if tn.logBytes("c") != before {
 		t.Error("a log with cleanup.policy=delete was compacted")
 	}
 	tn.alterTopic("c", "cleanup.policy", "compact")
 	await(t, "compaction", func() bool { return tn.logBytes("c") < before/2 })
 	tn.alterTopic("c", "cleanup.policy", "delete")
+	looked()
 	fill()
 	kept := tn.logBytes("c")
-	time.Sleep(30 * time.Millisecond)
+	looked()
 	if tn.logBytes("c") != kept {
 		t.Error("it is compacted after the policy was delete again")
 	}
