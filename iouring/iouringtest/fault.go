@@ -221,7 +221,9 @@ func (f *FaultEngine) waitFor(wait time.Duration) time.Duration {
 		if !h.gate.closed() {
 			return 0
 		}
-		wait = gateWait
+		if wait < 0 || wait > gateWait {
+			wait = gateWait
+		}
 	}
 	return wait
 }

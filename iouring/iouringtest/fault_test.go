@@ -104,6 +104,28 @@ func TestLateEventsAreOvertaken(t *testing.T) {
 	})
 }
 
+// TestGateHoldsEventsBack: for as many Polls as it stays closed, and not those of others.
+func TestGateHoldsEventsBack(t *testing.T) {
+	iouringtest.Each(t, iouring.Config{}, func(t *testing.T, inner iouring.Engine) {
+		var gate iouringtest.Gate
+		e := iouringtest.NewFaultEngine(inner, iouringtest.Script(
+			iouringtest.Step{Kind: iouring.EventRecv, Nth: 0, Fault: iouringtest.Fault{Gate: &gate}},
+		))
+		for tok := range iouring.Token(2) {
+			ours, peer := iouringtest.SocketPair(t, inner)
+			if _, err := unix.Write(peer, []byte{byte(tok)}); err != nil {
+				t.Fatal(err)
+			}
+			e.Recv(tok, ours)
+		}
+		e.ReleaseBuffer(iouringtest.AwaitOne(t, e, iouring.EventRecv, 1).BufID)
+		iouringtest.Quiet(t, e)
+		gate.Open()
+		e.ReleaseBuffer(iouringtest.AwaitOne(t, e, iouring.EventRecv, 0).BufID)
+		iouringtest.Quiet(t, e)
+	})
+}
+
 // TestSeededWriter is a writer that must survive everything the seeds throw at it.
 func TestSeededWriter(t *testing.T) {
 	iouringtest.Each(t, iouring.Config{}, func(t *testing.T, inner iouring.Engine) {
