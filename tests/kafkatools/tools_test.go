@@ -22,6 +22,7 @@ const tools = "org.apache.kafka.tools."
 
 var byScript = map[string]tool{
 	"kafka-broker-api-versions":       {tools + "BrokerApiVersionsCommand", "--bootstrap-server"},
+	"kafka-client-metrics":            {tools + "ClientMetricsCommand", "--bootstrap-server"},
 	"kafka-cluster":                   {tools + "ClusterTool", ""},
 	"kafka-configs":                   {"kafka.admin.ConfigCommand", "--bootstrap-server"},
 	"kafka-console-consumer":          {tools + "consumer.ConsoleConsumer", "--bootstrap-server"},
