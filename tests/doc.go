@@ -9,6 +9,8 @@
 //	scripts_test.go    Python and JavaScript clients: the checks of compat/clients
 //	java_test.go       Apache Kafka's verifiable clients, and its formatters of __consumer_offsets
 //	franz_test.go      idempotent produce, cooperative groups, and a group over a kill -9
+//	groups_test.go     KIP-848 groups of Apache Kafka's and franz-go's consumers: members come, go, are static, and
+//	                   migrate from the classic protocol and back
 //	kafkadir_test.go   a directory that Apache Kafka wrote, opened in place; and both dump tools on every file
 //
 // Below it: protocol holds single requests against Kafka's answers, kafkatools every line that Apache Kafka's command line
