@@ -23,8 +23,8 @@ done
 # Apache Kafka and has the runner hang when it fails
 SKIP=0088,0000,0031,0038,0097,0119,0115,0126,0128,0133,0134,0135,0142,8000,8001,1000
 cd "$S/tests" && RDKAFKA_TEST_CONF=$OUT/test.conf TEST_KAFKA_VERSION=4.1.1 KAFKA_PATH=$K BROKERS=$BOOTSTRAP TEST_CONSUMER_GROUP_PROTOCOL=${PROTO:-classic} \
-  TEST_LEVEL=1 TESTS_SKIP=$SKIP timeout "${TMO:-900}" "$S/bld/tests/test-runner" "-p${PAR:-3}" -Q -L > "$OUT/out.txt" 2>&1
-sed 's/\x1b\[[0-9;]*m//g' "$OUT/out.txt" | awk '/^\|/ && $2 ~ /^[0-9][0-9][0-9][0-9]_/ {print $4, $2}' > "$OUT/results.txt"
+  TEST_LEVEL=1 TESTS_SKIP=$SKIP timeout "${TMO:-900}" "$S/bld/tests/test-runner" "-p${PAR:-3}" -Q -L > "$OUT/out.txt" 2> "$OUT/err.txt" # the report must stay in one piece
+sed 's/\x1b\[[0-9;]*m//g' "$OUT/out.txt" "$OUT/err.txt" | awk '/^\|/ && $2 ~ /^[0-9][0-9][0-9][0-9]_/ {print $4, $2}' > "$OUT/results.txt"
 sed -nE 's/^PASSED/ok/p; s/^(FAILED|RUNNING)/FAIL/p' "$OUT/results.txt"
-[ -s "$OUT/results.txt" ] || { echo "FAIL report $(tail -1 "$OUT/out.txt" | cut -c1-160)"; summary 0 1 0; exit 1; }
+[ -s "$OUT/results.txt" ] || { echo "FAIL report $(tail -1 "$OUT/err.txt" | cut -c1-160)"; summary 0 1 0; exit 1; }
 summary "$(grep -c ^PASSED "$OUT/results.txt")" "$(grep -cE '^(FAILED|RUNNING)' "$OUT/results.txt")" "$(grep -c ^SKIPPED "$OUT/results.txt")"
