@@ -8,6 +8,9 @@ if [ ! -d "$S" ]; then
   P=$CONF_CACHE/probe-sys; mkdir -p "$P/src"; touch "$P/src/lib.rs"
   printf '[package]\nname="probe"\nversion="0.1.0"\nedition="2021"\n[dependencies]\nrdkafka-sys = { version = "=%s", default-features=false }\n' "$V" > "$P/Cargo.toml"
   (cd "$P" && cargo fetch -q) && cp -r "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/rdkafka-sys-"$V"/librdkafka "$S" && chmod -R u+w "$S"
+  # two tests for one node of 4.1: they ask for three replicas, and for segments below what Kafka 4 takes
+  sed -i 's/, 3, 5000)/, 1, 5000)/' "$S/tests/0103-transactions.c"
+  sed -i 's/"segment.bytes", "20000"/"segment.bytes", "1048576"/' "$S/tests/0129-fetch_aborted_msgs.c"
 fi
 if [ ! -x "$S/bld/tests/test-runner" ]; then # the sources put __FILE__ into topic names: keep absolute paths out of it
   echo 'target_compile_options(test-runner PRIVATE -fmacro-prefix-map=${CMAKE_CURRENT_SOURCE_DIR}/=)' >> "$S/tests/CMakeLists.txt"
