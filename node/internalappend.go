@@ -27,7 +27,7 @@ func (b *internalBatch) encode() wire.RecordBatch {
 	h := wire.BatchHeader{BaseTimestamp: wallNow()}
 	if p := b.producer; p != nil {
 		h.Transactional, h.Idempotent = true, true
-		h.ProducerID, h.ProducerEpoch, h.BaseSequence = p.id, p.epoch, -1
+		h.ProducerID, h.ProducerEpoch, h.BaseSequence = p.id, p.epoch, wire.NoSequence
 	}
 	return wire.AppendRecordBatch(nil, h, b.records)
 }

@@ -6,9 +6,6 @@ import "github.com/ringmill/ringmill/wire"
 // flight (Kafka's ProducerStateEntry.NUM_BATCHES_TO_RETAIN, max.in.flight.requests.per.connection of an idempotent producer).
 const producerWindow = 5
 
-// noProducerEpoch is the epoch of a producer of which the log knows nothing.
-const noProducerEpoch wire.ProducerEpoch = -1
-
 // ProducerStateTable knows, for each producer id that wrote to the log, its epoch and its newest batches.
 type ProducerStateTable struct {
 	producers map[wire.ProducerID]*producerState // nil until the first
@@ -39,7 +36,7 @@ type producerState struct {
 
 func newProducerState() producerState {
 	return producerState{
-		lastTimestamp: wire.NoTimestamp, txnFirstOffset: wire.NoOffset, coordinatorEpoch: -1, epoch: noProducerEpoch,
+		lastTimestamp: wire.NoTimestamp, txnFirstOffset: wire.NoOffset, coordinatorEpoch: -1, epoch: wire.NoProducerEpoch,
 	}
 }
 
@@ -85,7 +82,7 @@ func (s *producerState) check(b wire.RecordBatch) Verdict {
 	switch {
 	case epoch < s.epoch:
 		return Verdict{Code: wire.InvalidProducerEpoch}
-	case epoch > s.epoch && s.epoch != noProducerEpoch && first != 0,
+	case epoch > s.epoch && s.epoch != wire.NoProducerEpoch && first != 0,
 		epoch == s.epoch && !s.continues(first):
 		return Verdict{Code: wire.OutOfOrderSequenceNumber}
 	case s.txnFirstOffset >= 0 && !b.IsTransactional():
@@ -129,7 +126,7 @@ func (s *producerState) duplicate(b wire.RecordBatch) *producerBatch {
 // continues reports whether first comes after the newest batch. With a known epoch but no batch, which a transaction marker
 // leaves, the sequence starts at 0.
 func (s *producerState) continues(first wire.Sequence) bool {
-	if s.epoch == noProducerEpoch {
+	if s.epoch == wire.NoProducerEpoch {
 		return true
 	}
 	if s.count == 0 {

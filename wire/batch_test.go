@@ -313,7 +313,7 @@ func TestAccessors(t *testing.T) {
 	if b.Check() != nil || b.CRC() != crc || b.BaseOffset() != 77 || b.PartitionLeaderEpoch() != 8 {
 		t.Error("base offset and epoch must lie outside the checksum")
 	}
-	equal(t, "no sequence", sample(CompressionNone).LastSequence(), Sequence(-1))
+	equal(t, "no sequence", sample(CompressionNone).LastSequence(), NoSequence)
 }
 
 func TestSequenceAdd(t *testing.T) {

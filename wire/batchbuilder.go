@@ -119,7 +119,7 @@ func (b *BatchBuilder) FinishAt(lastOffsetDelta int32) []byte {
 
 func (b *BatchBuilder) putHeader(batch RecordBatch, lastOffsetDelta int32) {
 	h, be := &b.header, binary.BigEndian
-	producer, epoch, sequence := NoProducerID, ProducerEpoch(-1), Sequence(-1)
+	producer, epoch, sequence := NoProducerID, NoProducerEpoch, NoSequence
 	if h.Idempotent {
 		producer, epoch, sequence = h.ProducerID, h.ProducerEpoch, h.BaseSequence
 	}

@@ -33,12 +33,14 @@ type (
 	CorrelationID int32
 )
 
-// NoOffset, NoTimestamp, NoLeaderEpoch and NoProducerID are the protocol's "none" values.
+// NoOffset, NoTimestamp, NoLeaderEpoch, NoProducerID, NoProducerEpoch and NoSequence are the protocol's "none" values.
 const (
-	NoOffset      Offset      = -1
-	NoTimestamp   Timestamp   = -1
-	NoLeaderEpoch LeaderEpoch = -1
-	NoProducerID  ProducerID  = -1
+	NoOffset        Offset        = -1
+	NoTimestamp     Timestamp     = -1
+	NoLeaderEpoch   LeaderEpoch   = -1
+	NoProducerID    ProducerID    = -1
+	NoProducerEpoch ProducerEpoch = -1
+	NoSequence      Sequence      = -1
 )
 
 // TopicID is a topic's 128-bit identity (KIP-516). The zero value means "none".

@@ -48,7 +48,7 @@ func (c *Coordinator) create(id string, timeoutMS int32) (*transaction, wire.Err
 	}
 	t := &transaction{id: id, metadata: metadata{
 		producerID: producerID, previousProducerID: wire.NoProducerID, nextProducerID: wire.NoProducerID,
-		epoch: noProducerEpoch, lastEpoch: noProducerEpoch, timeoutMS: timeoutMS,
+		epoch: wire.NoProducerEpoch, lastEpoch: wire.NoProducerEpoch, timeoutMS: timeoutMS,
 		state: Empty, start: wire.NoTimestamp, lastUpdate: c.wall,
 	}}
 	c.ids[id] = t
@@ -64,8 +64,8 @@ func (t *transaction) checkInit(req *kmsg.InitProducerIDRequest) wire.ErrorCode 
 	}
 	id, epoch := wire.ProducerID(req.ProducerID), wire.ProducerEpoch(req.ProducerEpoch)
 	switch {
-	case epoch == noProducerEpoch, // it names none
-		t.epoch == noProducerEpoch, // what it had was forgotten
+	case epoch == wire.NoProducerEpoch, // it names none
+		t.epoch == wire.NoProducerEpoch, // what it had was forgotten
 		id == t.producerID,
 		id == t.previousProducerID && epoch >= epochMax: // it has not heard of the id that followed
 		return wire.None
@@ -79,20 +79,20 @@ func (c *Coordinator) initialized(t *transaction, req *kmsg.InitProducerIDReques
 	next.state, next.partitions, next.start, next.lastUpdate = Empty, nil, wire.NoTimestamp, c.wall
 	next.timeoutMS = req.TransactionTimeoutMillis
 	expected := wire.ProducerEpoch(req.ProducerEpoch)
-	named := expected != noProducerEpoch
+	named := expected != wire.NoProducerEpoch
 	switch {
 	case t.exhausted() && (!named || expected == t.epoch):
 		id, ok := c.cfg.NewProducerID()
 		if !ok {
 			return next, wire.CoordinatorLoadInProgress
 		}
-		next.producerID, next.epoch, next.lastEpoch = id, 0, noProducerEpoch
+		next.producerID, next.epoch, next.lastEpoch = id, 0, wire.NoProducerEpoch
 		if named {
 			next.lastEpoch = t.epoch
 		}
 	case !named:
-		next.epoch, next.lastEpoch = t.epoch+1, noProducerEpoch
-	case t.epoch == noProducerEpoch, expected == t.epoch:
+		next.epoch, next.lastEpoch = t.epoch+1, wire.NoProducerEpoch
+	case t.epoch == wire.NoProducerEpoch, expected == t.epoch:
 		next.epoch, next.lastEpoch = t.epoch+1, t.epoch
 	case expected == t.lastEpoch: // a retry: the answer was lost
 	default:
@@ -104,7 +104,7 @@ func (c *Coordinator) initialized(t *transaction, req *kmsg.InitProducerIDReques
 // answerInit tells the producer its id and epoch. An id whose first record failed is forgotten.
 func (c *Coordinator) answerInit(h Handle, t *transaction, req *kmsg.InitProducerIDRequest, code wire.ErrorCode) {
 	if code != wire.None {
-		if t.epoch == noProducerEpoch {
+		if t.epoch == wire.NoProducerEpoch {
 			c.forget(t)
 		}
 		c.reply(h, initError(req, code))

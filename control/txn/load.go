@@ -68,7 +68,7 @@ func readValue(src []byte) (m metadata, err error) {
 	m = metadata{
 		producerID: wire.ProducerID(v.ProducerID), previousProducerID: wire.ProducerID(v.PreviousProducerID),
 		nextProducerID: wire.ProducerID(v.NextProducerID),
-		epoch:          wire.ProducerEpoch(v.ProducerEpoch), lastEpoch: noProducerEpoch, timeoutMS: v.TimeoutMillis,
+		epoch:          wire.ProducerEpoch(v.ProducerEpoch), lastEpoch: wire.NoProducerEpoch, timeoutMS: v.TimeoutMillis,
 		state: State(v.State), start: wire.Timestamp(v.StartTimestamp), lastUpdate: wire.Timestamp(v.LastUpdateTimestamp),
 		version: Version(v.ClientTransactionVersion),
 	}

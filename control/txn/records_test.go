@@ -42,7 +42,7 @@ func TestRecordsAreKafkas(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.m.previousProducerID, c.m.nextProducerID, c.m.lastEpoch = c.m.producerID, wire.NoProducerID, noProducerEpoch
+			c.m.previousProducerID, c.m.nextProducerID, c.m.lastEpoch = c.m.producerID, wire.NoProducerID, wire.NoProducerEpoch
 			rec := c.m.record("id")
 			if !bytes.Equal(rec.Value, want) {
 				t.Errorf("value\n%x, want\n%x", rec.Value, want)

@@ -36,7 +36,7 @@ func errorResponse(req kmsg.Request, code wire.ErrorCode) kmsg.Response {
 func initError(req *kmsg.InitProducerIDRequest, code wire.ErrorCode) *kmsg.InitProducerIDResponse {
 	resp := kmsg.NewPtrInitProducerIDResponse()
 	resp.Version, resp.ErrorCode = req.Version, int16(oldFenced(code, req.Version, 4))
-	resp.ProducerID, resp.ProducerEpoch = int64(wire.NoProducerID), int16(noProducerEpoch)
+	resp.ProducerID, resp.ProducerEpoch = int64(wire.NoProducerID), int16(wire.NoProducerEpoch)
 	return resp
 }
 

@@ -34,9 +34,6 @@ func (s State) prepared() bool { return s == PrepareCommit || s == PrepareAbort 
 // idle reports whether no transaction is open.
 func (s State) idle() bool { return s == Empty || s == CompleteCommit || s == CompleteAbort }
 
-// noProducerEpoch is the epoch of a transactional id that no producer has got yet.
-const noProducerEpoch wire.ProducerEpoch = -1
-
 // epochMax is the last epoch that a client gets; the one above it is left for fencing.
 const epochMax wire.ProducerEpoch = math.MaxInt16 - 1
 
