@@ -17,7 +17,8 @@
 // from goroutines to loops, there are only messages in a bounded Mailbox. A Produce or Fetch that concerns partitions
 // of several loops is split into items or shares that travel to the owners and back; the bytes stay where they were
 // received. Everything else is answered by a goroutine a request (package api), a connection having one under way at
-// most. The group coordinators are one goroutine's (groupService), the transaction coordinators another's (txnService).
+// most. The group coordinators are one goroutine's (groupService), the transaction coordinators another's (txnService), the share coordinators and the share partitions have one each
+// (shareStateService, shareService): a loop hears of share groups only when it is asked for a plan or a high watermark.
 // Compaction is one goroutine's too (cleaner); whoever opens a log's files by name keeps them from being swapped meanwhile
 // (partition.named, holdNames).
 //
@@ -56,6 +57,8 @@
 // pendingFreeMax answers of 4 KiB (4 MiB). The node's: answerBytesMax of answers, growingMax of those that grow with what the
 // node has in the making, decodeBytesMax of cold requests decoded at once, what is remembered of clients
 // with quotas (quota.MemoryMax), what the group coordinators may hold
-// (groupService.newCoordinator), the transactional ids and their partitions (txn.Config.MemoryBytes), and while it cleans the cleaner's map of keys, one and a half times log.cleaner.dedupe.buffer.size, a batch, its records
+// (groupService.newCoordinator), the transactional ids and their partitions (txn.Config.MemoryBytes), the states of
+// share groups (share.StateConfig.MemoryBytes), their records in flight (shareHeldMax), sessions (sharePartitionsMax) and reads
+// (shareReadBytesMax), and while it cleans the cleaner's map of keys, one and a half times log.cleaner.dedupe.buffer.size, a batch, its records
 // (wire.DecompressedMax) and 1 MiB to write.
 package node

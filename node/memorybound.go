@@ -3,6 +3,7 @@ package node
 import (
 	"github.com/ringmill/ringmill/control/group"
 	"github.com/ringmill/ringmill/control/quota"
+	"github.com/ringmill/ringmill/control/share"
 	"github.com/ringmill/ringmill/control/txn"
 	"github.com/ringmill/ringmill/wire"
 )
@@ -17,6 +18,8 @@ const (
 	quotaKinds = 5
 	// decodedFactor is how much larger than its bytes kmsg's form of a cold request may be.
 	decodedFactor = 32
+	// sharePartitionBytes is a partition in a share session.
+	sharePartitionBytes = 64
 	// answerGrowth is how much room an answer's bytes may take while others are appended to them.
 	answerGrowth = 2
 )
@@ -33,5 +36,7 @@ func (n *Node) memoryBound() int64 {
 	clients := quotaKinds * quota.MemoryMax(clientWindows(cfg))
 	answers := int64(answerGrowth*answersOfLoop(cfg.Loops)*cfg.Loops + growingMax(cfg.Loops)*growingKeepMax)
 	txns := max(txn.DefaultConfig().MemoryBytes, int64(cfg.TransactionTopicPartitions)*txnMemoryMin)
-	return loop*int64(len(n.loops)) + requests + clients + answers + group.DefaultConfig().MemoryBytes + txns
+	shares := max(share.DefaultStateConfig().MemoryBytes, int64(cfg.ShareStateTopicPartitions)*shareStateMemoryMin) +
+		shareHeldMax*share.RunBytes + sharePartitionsMax*sharePartitionBytes + shareReadBytesMax
+	return loop*int64(len(n.loops)) + requests + clients + answers + group.DefaultConfig().MemoryBytes + txns + shares
 }

@@ -52,7 +52,7 @@ func acknowledgements(req *kmsg.ShareAcknowledgeRequest) (all []partAcknowledgem
 type partAcknowledged struct {
 	share.TopicIDPartition
 	code    wire.ErrorCode
-	message string
+	message string // "": the code says it
 }
 
 // acknowledging are acknowledgements under way.
@@ -97,12 +97,12 @@ func (s *shareService) acknowledge(group, member string, all []partAcknowledgeme
 		}
 		switch {
 		case code != wire.None:
-			outcome.known = append(outcome.known, partAcknowledged{tp, code, shareMessage(code)})
+			outcome.known = append(outcome.known, partAcknowledged{TopicIDPartition: tp, code: code})
 		case len(list) == 0:
 			empty = append(empty, tp)
 		default:
 			outcome.waiting++
-			outcome.known = append(outcome.known, partAcknowledged{tp, wire.NotLeaderOrFollower, shareMessage(wire.NotLeaderOrFollower)})
+			outcome.known = append(outcome.known, partAcknowledged{TopicIDPartition: tp, code: wire.NotLeaderOrFollower})
 			s.acknowledgePart(share.Key{Group: group, Topic: tp.Topic, Partition: tp.Partition}, member, list, outcome)
 		}
 	}
@@ -119,7 +119,7 @@ func (s *shareService) acknowledgePart(key share.Key, member string, list []shar
 	s.inbox.put(func() {
 		sp := s.parts[key]
 		if sp == nil || sp.machine == nil {
-			part.code, part.message = wire.UnknownTopicOrPartition, shareMessage(wire.UnknownTopicOrPartition)
+			part.code = wire.UnknownTopicOrPartition
 			outcome.coming <- part
 			return
 		}
@@ -147,7 +147,7 @@ func (n *Node) ShareAcknowledge(_ api.Client, req *kmsg.ShareAcknowledgeRequest)
 		code = wire.NotLeaderOrFollower
 	}
 	if code != wire.None {
-		resp.ErrorCode, resp.ErrorMessage = int16(code), kmsg.StringPtr(shareMessage(code))
+		resp.ErrorCode = int16(code)
 		return resp
 	}
 	for _, part := range s.acknowledge(key.Group, key.Member.String(), acknowledgements(req)).wait(n.quit) {
@@ -161,7 +161,7 @@ func (n *Node) ShareAcknowledge(_ api.Client, req *kmsg.ShareAcknowledgeRequest)
 
 func addAcknowledged(resp *kmsg.ShareAcknowledgeResponse, part partAcknowledged) {
 	p := kmsg.NewShareAcknowledgeResponseTopicPartition()
-	if p.Partition, p.ErrorCode = int32(part.Partition), int16(part.code); part.code != wire.None {
+	if p.Partition, p.ErrorCode = int32(part.Partition), int16(part.code); part.message != "" {
 		p.ErrorMessage = &part.message
 	}
 	i := slices.IndexFunc(resp.Topics, func(t kmsg.ShareAcknowledgeResponseTopic) bool { return t.TopicID == part.Topic })

@@ -38,9 +38,6 @@ func (k *partAcknowledged) tell(p *kmsg.ShareFetchResponseTopicPartition) {
 func (a *shareAnswer) response() kmsg.ShareFetchResponseTopicPartition {
 	p := kmsg.NewShareFetchResponseTopicPartition()
 	p.Partition, p.ErrorCode = int32(a.Partition), int16(a.code)
-	if a.code != wire.None {
-		p.ErrorMessage = &a.message
-	}
 	if p.Records = a.records; p.Records == nil {
 		p.Records = []byte{} // empty rather than null, as Kafka
 	}
@@ -59,24 +56,4 @@ func addFetched(resp *kmsg.ShareFetchResponse, topic wire.TopicID, p kmsg.ShareF
 		resp.Topics = append(resp.Topics, kmsg.ShareFetchResponseTopic{TopicID: topic})
 	}
 	resp.Topics[i].Partitions = append(resp.Topics[i].Partitions, p)
-}
-
-// shareMessages are the messages of Apache Kafka 4.1.1 (Errors).
-var shareMessages = map[wire.ErrorCode]string{
-	wire.UnknownServerError:       "The server experienced an unexpected error when processing the request.",
-	wire.UnknownTopicOrPartition:  "This server does not host this topic-partition.",
-	wire.NotLeaderOrFollower:      "For requests intended only for the leader, this error indicates that the broker is not the current leader. For requests intended for any replica, this error indicates that the broker is not a replica of the topic partition.",
-	wire.InvalidRequest:           "This most likely occurs because of a request being malformed by the client library or the message was sent to an incompatible broker. See the broker logs for more details.",
-	wire.KafkaStorageError:        "Disk error when trying to access log file on the disk.",
-	wire.UnknownTopicID:           "This server does not host this topic ID.",
-	wire.ShareSessionNotFound:     "The share session was not found.",
-	wire.InvalidShareSessionEpoch: "The share session epoch is invalid.",
-	wire.ShareSessionLimitReached: "The limit of share sessions has been reached.",
-}
-
-func shareMessage(code wire.ErrorCode) string {
-	if message, ok := shareMessages[code]; ok {
-		return message
-	}
-	return code.String()
 }

@@ -39,7 +39,6 @@ type shareAnswer struct {
 	part *partition // nil if there is none
 
 	code     wire.ErrorCode
-	message  string
 	records  []byte
 	acquired []share.AcquiredRange
 }
@@ -96,9 +95,7 @@ func (n *Node) chargeShareFetch(client api.Client, resp *kmsg.ShareFetchResponse
 // shareFetchRefusal is an answer without partitions.
 func shareFetchRefusal(code wire.ErrorCode) *kmsg.ShareFetchResponse {
 	resp := kmsg.NewPtrShareFetchResponse()
-	if resp.ErrorCode = int16(code); code != wire.None {
-		resp.ErrorMessage = kmsg.StringPtr(shareMessage(code))
-	}
+	resp.ErrorCode = int16(code)
 	return resp
 }
 
@@ -201,9 +198,7 @@ func (f *shareFetch) sleep() bool {
 func (f *shareFetch) resolve(epoch int32) {
 	for _, tp := range f.session.Partitions(epoch) {
 		part, code := f.service.node.sharePartition(tp)
-		answer := &shareAnswer{TopicIDPartition: tp, part: part}
-		answer.fail(code, "")
-		f.parts = append(f.parts, answer)
+		f.parts = append(f.parts, &shareAnswer{TopicIDPartition: tp, part: part, code: code})
 	}
 }
 
@@ -231,22 +226,11 @@ func (f *shareFetch) wanted() bool {
 	return false
 }
 
-// fail answers a partition with an error.
-func (a *shareAnswer) fail(code wire.ErrorCode, message string) {
-	if a.code = code; code == wire.None {
-		return
-	}
-	if a.message = message; message == "" {
-		a.message = shareMessage(code)
-	}
-}
-
 // fail answers the partition of a share partition that cannot be had.
-func (f *shareFetch) fail(key share.Key, code wire.ErrorCode, message string) {
+func (f *shareFetch) fail(key share.Key, code wire.ErrorCode) {
 	for _, a := range f.parts {
 		if a.Topic == key.Topic && a.Partition == key.Partition {
-			a.fail(code, message)
-			a.part = nil
+			a.part, a.code = nil, code
 		}
 	}
 	f.final = true
@@ -260,8 +244,7 @@ func (f *shareFetch) gather() (reads []*shareRead) {
 			continue
 		}
 		if a.part.gone.Load() {
-			a.part = nil
-			a.fail(wire.UnknownTopicOrPartition, "")
+			a.part, a.code = nil, wire.UnknownTopicOrPartition
 			continue
 		}
 		sp := s.partOf(share.Key{Group: f.key.Group, Topic: a.Topic, Partition: a.Partition}, a.part)
@@ -273,6 +256,9 @@ func (f *shareFetch) gather() (reads []*shareRead) {
 		bound := highWatermark
 		if f.committed {
 			bound = lastStable
+		}
+		if sp.held > 0 && s.held > shareHeldMax { // the member asks again
+			continue
 		}
 		from, ok := sp.machine.BeginFetch()
 		switch {
@@ -334,8 +320,7 @@ func (f *shareFetch) acquire(reads []*shareRead) (done, again bool) {
 			again = again || !f.final
 			continue
 		case r.code != wire.None:
-			a.fail(r.code, "")
-			done = true
+			a.code, done = r.code, true
 		case enough && len(r.batches) > 0 && left > 0:
 			left -= f.acquirePart(a, r, left)
 			done = done || len(a.acquired) > 0

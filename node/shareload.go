@@ -79,7 +79,7 @@ func (s *shareService) loaded(sp *sharePart, epoch int32, state share.Result, in
 	if state.Code != wire.None {
 		s.node.log.throttled("a share partition cannot be loaded", "share partition", sp.key.String(), "error", state.Code, "message", state.Message)
 		for _, f := range sp.waiters {
-			f.fail(sp.key, loadCode(state.Code), state.Message)
+			f.fail(sp.key, loadCode(state.Code))
 		}
 		s.drop(sp)
 		return

@@ -29,6 +29,8 @@ type shareService struct {
 	next    share.Handle
 	// dueMS is when some share partition has something to do, or before.
 	dueMS int64
+	// held is what the share partitions hold, see share.Effects; beyond shareHeldMax those that hold something acquire no more.
+	held int64
 	// reads bounds what the requests read from logs at once.
 	reads   byteBudget
 	stopped chan struct{}
@@ -42,6 +44,7 @@ type sharePart struct {
 	machine    *share.Partition
 	dropped    bool
 	nextTickMS int64
+	held       int64
 	// waiters are the fetches that wait for it, oldest first: one is woken at a time.
 	waiters []*shareFetch
 	// patient are fetches that wait for more bytes than there are.
@@ -49,6 +52,10 @@ type sharePart struct {
 	// watching says that its partition's loop tells when the high watermark moves.
 	watching bool
 }
+
+// shareHeldMax bounds the runs of all share partitions together: 112 MiB. 500 share partitions may have all the records in
+// flight that group.share.partition.max.record.locks lets them by default.
+const shareHeldMax = 1_000_000
 
 // sharePartitionsMax bounds the partitions of all share sessions together: each takes some 100 bytes.
 const sharePartitionsMax = 1_000_000
@@ -136,6 +143,7 @@ func (s *shareService) drop(sp *sharePart) {
 		return
 	}
 	sp.dropped, sp.nextTickMS = true, math.MaxInt64
+	s.held -= sp.held
 	delete(s.parts, sp.key)
 	delete(s.groups[sp.key.Group], sp.key)
 	if len(s.groups[sp.key.Group]) == 0 {
@@ -158,6 +166,8 @@ func (s *shareService) drop(sp *sharePart) {
 func (s *shareService) apply(sp *sharePart, fx share.Effects) {
 	sp.nextTickMS = fx.NextTickMS
 	s.dueMS = min(s.dueMS, fx.NextTickMS)
+	s.held += fx.Held - sp.held
+	sp.held = fx.Held
 	for _, d := range fx.Done {
 		s.done(d)
 	}

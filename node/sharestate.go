@@ -100,19 +100,15 @@ func (s *shareStateService) open(t *topic) {
 	}()
 }
 
-// shareKeysPerShardMin and shareBatchesPerShardMin leave each coordinator room where there are many.
-const (
-	shareKeysPerShardMin    = 4000
-	shareBatchesPerShardMin = 40_000
-)
+// shareStateMemoryMin leaves each coordinator room where there are many.
+const shareStateMemoryMin = 1 << 20
 
 func (s *shareStateService) newCoordinator() *share.StateCoordinator {
 	c := s.node.config()
 	cfg := share.DefaultStateConfig()
 	cfg.UpdatesPerSnapshot = c.ShareStateUpdates
 	cfg.ColdSnapshotIntervalMS, cfg.PruneIntervalMS = c.ShareStateColdMS, c.ShareStatePruneMS
-	cfg.MaxKeys = max(cfg.MaxKeys/int(c.ShareStateTopicPartitions), shareKeysPerShardMin)
-	cfg.MaxBatches = max(cfg.MaxBatches/int(c.ShareStateTopicPartitions), shareBatchesPerShardMin)
+	cfg.MemoryBytes = max(cfg.MemoryBytes/int64(c.ShareStateTopicPartitions), shareStateMemoryMin)
 	cfg.Exists = func(id wire.TopicID, index wire.PartitionIndex) bool {
 		t := s.node.Image().ByID(id)
 		return t != nil && index >= 0 && int32(index) < t.Partitions

@@ -3,6 +3,7 @@ package share
 import (
 	"fmt"
 	"math"
+	"unsafe"
 
 	"github.com/ringmill/ringmill/wire"
 )
@@ -51,7 +52,12 @@ type Effects struct {
 	Fenced bool
 	// NextTickMS is when Tick is due, monotonic; calling it earlier does no harm. math.MaxInt64: there is nothing to wait for.
 	NextTickMS int64
+	// Held is how many runs of records there may come to be, each RunBytes large, by acknowledgements of single records.
+	Held int64
 }
+
+// RunBytes is what a run of records takes.
+const RunBytes = int64(unsafe.Sizeof(run{}))
 
 // AcquiredRange is a run of records that a member was given, and how often they were delivered, this time included.
 type AcquiredRange struct {
@@ -180,8 +186,10 @@ func (p *Partition) end() Effects {
 	p.check()
 	p.fx.NextTickMS = math.MaxInt64
 	for i := range p.runs {
+		p.fx.Held++
 		if r := &p.runs[i]; r.locked() {
 			p.fx.NextTickMS = min(p.fx.NextTickMS, r.untilMS)
+			p.fx.Held += int64(r.last - r.first)
 		}
 	}
 	return p.fx

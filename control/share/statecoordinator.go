@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/ringmill/ringmill/wire"
 )
@@ -47,16 +48,16 @@ type StateConfig struct {
 	// Exists says whether there is such a partition.
 	Exists func(wire.TopicID, wire.PartitionIndex) bool
 
-	// Bounds that Kafka has not, for one coordinator; beyond them an operation is refused with COORDINATOR_NOT_AVAILABLE.
-	MaxKeys    int
-	MaxBatches int // of all keys together
+	// MemoryBytes bounds what the states of one coordinator take, which Kafka does not; beyond it an operation that makes them
+	// larger is refused with COORDINATOR_NOT_AVAILABLE.
+	MemoryBytes int64
 }
 
 // DefaultStateConfig gives the defaults of Apache Kafka 4.1.1. Exists is the caller's to set.
 func DefaultStateConfig() StateConfig {
 	return StateConfig{
 		UpdatesPerSnapshot: 500, ColdSnapshotIntervalMS: 300_000, PruneIntervalMS: 300_000,
-		MaxKeys: 200_000, MaxBatches: 2_000_000,
+		MemoryBytes: 128 << 20,
 	}
 }
 
@@ -66,8 +67,8 @@ type StateCoordinator struct {
 	cfg    StateConfig
 	loaded bool
 	keys   map[Key]*keyState
-	// batches counts the state batches of all keys.
-	batches int
+	// memory is what the states take, see size.
+	memory int64
 
 	appends    map[AppendID]*appending
 	lastAppend AppendID
@@ -203,6 +204,14 @@ func (c *StateCoordinator) sorted(want func(*keyState) bool) (list []*keyState) 
 		return cmp.Or(cmp.Compare(a.key.Group, b.key.Group), slices.Compare(a.key.Topic[:], b.key.Topic[:]), cmp.Compare(a.key.Partition, b.key.Partition))
 	})
 	return list
+}
+
+// keyStateBytes is a little more than a key's state takes without its group's name and its batches.
+const keyStateBytes = 384
+
+// size is what a state takes, in bytes.
+func (k *keyState) size() int64 {
+	return keyStateBytes + int64(len(k.key.Group)) + int64(len(k.batches))*int64(unsafe.Sizeof(StateBatch{}))
 }
 
 // answerCode is what a leader is told of an append's failure (CoordinatorRuntime).

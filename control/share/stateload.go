@@ -35,7 +35,9 @@ func (c *StateCoordinator) apply(at wire.Offset, r *stateRecord) {
 		k = &keyState{key: r.key}
 		c.keys[r.key] = k
 	}
-	c.batches -= len(k.batches)
+	if k.known {
+		c.memory -= k.size()
+	}
 	switch {
 	case r.gone:
 		delete(c.keys, r.key)
@@ -48,7 +50,7 @@ func (c *StateCoordinator) apply(at wire.Offset, r *stateRecord) {
 	k.known = true
 	k.highestLeaderEpoch = max(k.highestLeaderEpoch, k.leaderEpoch)
 	k.highestStateEpoch = max(k.highestStateEpoch, k.stateEpoch)
-	c.batches += len(k.batches)
+	c.memory += k.size()
 }
 
 // restart lays a snapshot in place of what there was.

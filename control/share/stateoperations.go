@@ -116,7 +116,7 @@ func (c *StateCoordinator) checkBounds(k *keyState, op *Operation) (Result, bool
 			return refuse(wire.InvalidRequest, "The state batches are not of records."), false
 		}
 	}
-	if len(op.Batches) > 0 && c.batches+len(op.Batches) > c.cfg.MaxBatches || op.Kind == Initialize && k == nil && len(c.keys) >= c.cfg.MaxKeys {
+	if grows := len(op.Batches) > 0 || op.Kind == Initialize && k == nil; grows && c.memory+(&keyState{key: op.Key, batches: op.Batches}).size() > c.cfg.MemoryBytes {
 		return refuse(wire.CoordinatorNotAvailable, "The share coordinator has no room for more states."), false
 	}
 	return Result{}, true

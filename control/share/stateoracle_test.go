@@ -85,8 +85,8 @@ func (r *stateRun) reload(t *testing.T) {
 	if got, want := durable(fresh), durable(r.coordinator); !reflect.DeepEqual(got, want) {
 		t.Fatalf("read from %d:\n%v, want\n%v", r.start, got, want)
 	}
-	if fresh.batches != r.coordinator.batches {
-		t.Fatalf("%d batches, want %d", fresh.batches, r.coordinator.batches)
+	if fresh.memory != r.coordinator.memory {
+		t.Fatalf("%d bytes, want %d", fresh.memory, r.coordinator.memory)
 	}
 	fresh.Loaded(r.nowMS, r.wall())
 	r.coordinator = fresh

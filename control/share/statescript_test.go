@@ -151,6 +151,10 @@ func TestStateTranscripts(t *testing.T) {
 				s.apply(s.coordinator.Handle(s.nowMS, s.wall(), s.next, s.operation(t, d)))
 			case "topic-deleted":
 				s.apply(s.coordinator.TopicDeleted(s.nowMS, s.wall(), wire.TopicID{d.CmdArgs[0].Key[0]}))
+			case "memory":
+				if _, err := fmt.Sscan(d.CmdArgs[0].Key, &s.coordinator.cfg.MemoryBytes); err != nil {
+					t.Fatal(err)
+				}
 			case "hold":
 				s.holds = true
 			case "appended":

@@ -44,9 +44,7 @@ func fillAPIVersions(b Broker, resp *kmsg.ApiVersionsResponse, r *Request, req *
 		r.Client.Software, r.Client.SoftwareVersion = req.ClientSoftwareName, req.ClientSoftwareVersion
 	}
 	for i := range rows {
-		if !rows[i].untold {
-			resp.ApiKeys = append(resp.ApiKeys, rows[i].advertised())
-		}
+		resp.ApiKeys = append(resp.ApiKeys, rows[i].advertised())
 	}
 	if r.Header.Version >= apiVersionsFeaturesFrom {
 		fillFeatures(b, resp, r.Header.Version)

@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var shareGroupHeartbeatRow = row{key: wire.KeyShareGroupHeartbeat, min: 1, max: 1, handle: on(shareGroupHeartbeat), untold: true}
+var shareGroupHeartbeatRow = row{key: wire.KeyShareGroupHeartbeat, min: 1, max: 1, handle: on(shareGroupHeartbeat)}
 
 func shareGroupHeartbeat(b Broker, r *Request, req *kmsg.ShareGroupHeartbeatRequest) *kmsg.ShareGroupHeartbeatResponse {
 	if !servesShareGroups(b) {

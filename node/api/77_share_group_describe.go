@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var shareGroupDescribeRow = row{key: wire.KeyShareGroupDescribe, min: 1, max: 1, handle: on(shareGroupDescribe), untold: true}
+var shareGroupDescribeRow = row{key: wire.KeyShareGroupDescribe, min: 1, max: 1, handle: on(shareGroupDescribe)}
 
 func shareGroupDescribe(b Broker, r *Request, req *kmsg.ShareGroupDescribeRequest) *kmsg.ShareGroupDescribeResponse {
 	req.GroupIDs = distinct(req.GroupIDs)

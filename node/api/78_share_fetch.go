@@ -7,7 +7,7 @@ import (
 )
 
 // ShareFetch 0 was of Kafka's early access release alone.
-var shareFetchRow = row{key: wire.KeyShareFetch, min: 1, max: 1, handle: on(shareFetch), untold: true}
+var shareFetchRow = row{key: wire.KeyShareFetch, min: 1, max: 1, handle: on(shareFetch)}
 
 func shareFetch(b Broker, r *Request, req *kmsg.ShareFetchRequest) *kmsg.ShareFetchResponse {
 	if !servesShareGroups(b) {

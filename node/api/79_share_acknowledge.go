@@ -7,7 +7,7 @@ import (
 )
 
 // ShareAcknowledge 0 was of Kafka's early access release alone.
-var shareAcknowledgeRow = row{key: wire.KeyShareAcknowledge, min: 1, max: 1, handle: on(shareAcknowledge), untold: true}
+var shareAcknowledgeRow = row{key: wire.KeyShareAcknowledge, min: 1, max: 1, handle: on(shareAcknowledge)}
 
 func shareAcknowledge(b Broker, r *Request, req *kmsg.ShareAcknowledgeRequest) *kmsg.ShareAcknowledgeResponse {
 	if !servesShareGroups(b) {

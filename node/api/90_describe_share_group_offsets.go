@@ -7,7 +7,7 @@ import (
 )
 
 var describeShareGroupOffsetsRow = row{
-	key: wire.KeyDescribeShareGroupOffsets, min: 0, max: 0, handle: on(describeShareGroupOffsets), untold: true,
+	key: wire.KeyDescribeShareGroupOffsets, min: 0, max: 0, handle: on(describeShareGroupOffsets),
 }
 
 func describeShareGroupOffsets(b Broker, r *Request, req *kmsg.DescribeShareGroupOffsetsRequest) *kmsg.DescribeShareGroupOffsetsResponse {

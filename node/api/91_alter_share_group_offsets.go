@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var alterShareGroupOffsetsRow = row{key: wire.KeyAlterShareGroupOffsets, min: 0, max: 0, handle: on(alterShareGroupOffsets), untold: true}
+var alterShareGroupOffsetsRow = row{key: wire.KeyAlterShareGroupOffsets, min: 0, max: 0, handle: on(alterShareGroupOffsets)}
 
 // unsupportedText is what Kafka says of error 35 where there is room for words.
 const unsupportedText = "The version of API is not supported."

@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var deleteShareGroupOffsetsRow = row{key: wire.KeyDeleteShareGroupOffsets, min: 0, max: 0, handle: on(deleteShareGroupOffsets), untold: true}
+var deleteShareGroupOffsetsRow = row{key: wire.KeyDeleteShareGroupOffsets, min: 0, max: 0, handle: on(deleteShareGroupOffsets)}
 
 func deleteShareGroupOffsets(b Broker, r *Request, req *kmsg.DeleteShareGroupOffsetsRequest) *kmsg.DeleteShareGroupOffsetsResponse {
 	if !servesShareGroups(b) {

@@ -19,7 +19,8 @@ func apiVersionsRequest(software, version string) *kmsg.ApiVersionsRequest {
 
 // advertisement is what this node serves, as clients are told. A row that comes or goes must be meant.
 const advertisement = `0:0-13 1:0-18 2:1-10 3:0-13 8:2-9 9:1-9 10:0-6 11:0-9 12:0-4 13:0-5 14:0-5 15:0-6 16:0-5 18:0-4 19:2-7 20:1-6 21:0-2 ` +
-	`22:0-5 23:2-4 24:0-5 25:0-4 26:0-5 27:1-1 28:0-5 29:1-3 30:1-3 31:1-3 32:1-4 33:0-2 34:1-2 35:1-4 37:0-3 42:0-2 43:0-2 44:0-1 45:0-1 46:0-0 47:0-0 48:0-1 49:0-1 55:0-2 57:0-2 60:0-2 61:0-0 65:0-0 66:0-2 68:0-1 69:0-1 74:0-1 75:0-0`
+	`22:0-5 23:2-4 24:0-5 25:0-4 26:0-5 27:1-1 28:0-5 29:1-3 30:1-3 31:1-3 32:1-4 33:0-2 34:1-2 35:1-4 37:0-3 42:0-2 43:0-2 44:0-1 45:0-1 46:0-0 47:0-0 48:0-1 49:0-1 55:0-2 57:0-2 60:0-2 61:0-0 65:0-0 66:0-2 68:0-1 69:0-1 74:0-1 75:0-0 ` +
+	`76:1-1 77:1-1 78:1-1 79:1-1 83:0-0 84:0-0 85:0-0 86:0-0 87:0-0 90:0-0 91:0-0 92:0-0`
 
 func TestAPIVersionsTellsTheTable(t *testing.T) {
 	b := newFakeBroker(t)
@@ -35,10 +36,10 @@ func TestAPIVersionsTellsTheTable(t *testing.T) {
 		supported, finalized, epoch := "", "", int64(-1)
 		if v >= 3 { // version 3 does not tell of what begins at 0
 			supported = "metadata.version:7-27"
-			finalized, epoch = "group.version:1-1 transaction.version:2-2 metadata.version:27-27", int64(b.Image().Version())-1
+			finalized, epoch = "group.version:1-1 transaction.version:2-2 share.version:1-1 metadata.version:27-27", int64(b.Image().Version())-1
 		}
 		if v >= 4 {
-			supported = "group.version:0-1 transaction.version:0-2 metadata.version:7-27"
+			supported = "group.version:0-1 transaction.version:0-2 share.version:0-1 metadata.version:7-27"
 		}
 		if told := featuresOf(got); told != [2]string{supported, finalized} || got.FinalizedFeaturesEpoch != epoch {
 			t.Errorf("version %d: %v, epoch %d", v, told, got.FinalizedFeaturesEpoch)

@@ -12,8 +12,6 @@ type feature struct {
 	min, max int16
 	// level is what is finalized; 0 is not told of.
 	level func(b Broker) int16
-	// untold: clients do not hear of it, as what it stands for is not all there.
-	untold bool
 	// alterable: UpdateFeatures sets it.
 	alterable bool
 }
@@ -27,7 +25,7 @@ var features = []feature{
 	// at the end of each (KIP-890).
 	{name: "transaction.version", min: 0, max: 2, level: highest(2)},
 	// share.version: at 1 there are share groups (KIP-932).
-	{name: shareVersionName, min: 0, max: 1, level: shareVersion, untold: true, alterable: true},
+	{name: shareVersionName, min: 0, max: 1, level: shareVersion, alterable: true},
 	// metadata.version: tools take the version of the cluster from it; 27 is 4.1-IV1, the last of 4.1, 7 is 3.3-IV3.
 	{name: "metadata.version", min: 7, max: 27, level: highest(27)},
 }
@@ -69,9 +67,6 @@ func fillFeatures(b Broker, resp *kmsg.ApiVersionsResponse, v wire.APIVersion) {
 	resp.FinalizedFeaturesEpoch = int64(b.Image().Version()) - 1
 	for i := range features {
 		f := &features[i]
-		if f.untold {
-			continue
-		}
 		if v > apiVersionsFeaturesFrom || f.min > 0 {
 			s := kmsg.NewApiVersionsResponseSupportedFeature()
 			s.Name, s.MinVersion, s.MaxVersion = f.name, f.min, f.max

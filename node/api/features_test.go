@@ -75,7 +75,7 @@ func TestUpdateFeaturesByVersion(t *testing.T) {
 func TestFeaturesWithoutTheConsumerProtocol(t *testing.T) {
 	b := newFakeBroker(t, "group.coordinator.rebalance.protocols=classic")
 	told := featuresOf(ask[*kmsg.ApiVersionsResponse](t, b, 4, apiVersionsRequest("x", "1")))
-	if told[1] != "transaction.version:2-2 metadata.version:27-27" {
+	if told[1] != "transaction.version:2-2 share.version:1-1 metadata.version:27-27" {
 		t.Error(told)
 	}
 }

@@ -14,8 +14,6 @@ type row struct {
 	min, max wire.APIVersion
 	// handle answers a decoded request; nil where the loops do it (Produce, Fetch) or Answer itself (ApiVersions).
 	handle handler
-	// untold rows are answered and not advertised: clients would take them for more than is built.
-	untold bool
 }
 
 // handler answers one decoded request. The response is of the request's kind; Answer sets its version.
