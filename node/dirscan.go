@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/segment"
@@ -33,6 +34,8 @@ type dirScan struct {
 	// futures are copies of logs that are being moved; aside are all that have such a name.
 	futures []foundFuture
 	aside   map[setAside]bool
+	// strays are the names of logs that were set aside since no topic had them.
+	strays map[*logDir][]string
 }
 
 // foundFuture is the directory of a copy.
@@ -44,7 +47,7 @@ type foundFuture struct {
 // scanDirs lists the partitions of all log directories, and ends the moves that a crash has caught between their two names. A
 // partition in two of them is a start error: which one counts is not for a node to guess.
 func (n *Node) scanDirs() error {
-	s := &dirScan{logs: make(map[wire.TopicPartition]foundPartition), aside: make(map[setAside]bool)}
+	s := &dirScan{logs: make(map[wire.TopicPartition]foundPartition), aside: make(map[setAside]bool), strays: make(map[*logDir][]string)}
 	for _, d := range n.dirs {
 		if err := s.read(d); err != nil {
 			return err
@@ -64,6 +67,10 @@ func (s *dirScan) read(d *logDir) error {
 			continue
 		}
 		path := filepath.Join(d.path, e.Name)
+		if strings.HasSuffix(e.Name, segment.StrayDirSuffix) { // of a long name, which is cut, too
+			s.strays[d] = append(s.strays[d], e.Name)
+			continue
+		}
 		if tp, id, suffix, ok := segment.ParseSetAside(e.Name); ok {
 			s.aside[setAside{tp, id, suffix}] = true
 			if suffix == segment.FutureDirSuffix {

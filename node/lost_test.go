@@ -2,8 +2,10 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +29,7 @@ func TestProducerIDsOfLogsAreNotHandedOut(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(tn.opts.dir, "state")); err != nil {
 		t.Fatal(err)
 	}
+	tn.opts.set = append(tn.opts.set, "ringmill.missing.data=begin")
 	tn = tn.restart()
 	for want := int64(2); want < 4; want++ {
 		if off := first(tn); off != want {
@@ -70,4 +73,80 @@ func TestLongestNameIsDeletedAndMadeAgain(t *testing.T) {
 		left, err := filepath.Glob(filepath.Join(tn.opts.dir, "logs", "nn*"))
 		return err == nil && len(left) == 0
 	})
+}
+
+// TestLostStateIsRefused: the whole of state/ is gone beside logs, which is no directory of Apache Kafka's either.
+func TestLostStateIsRefused(t *testing.T) {
+	tn := startNode(t, nodeOptions{})
+	tn.createTopic("a", 1, "retention.ms=-1")
+	tn.dial().mustProduce("a", 0, batch("x"))
+	tn.stop()
+	state := filepath.Join(tn.opts.dir, "state")
+	if err := os.RemoveAll(state); err != nil {
+		t.Fatal(err)
+	}
+	wantRefused(t, tn.opts, filepath.Join(state, image.LogName), "the metadata of the 1 partitions in the log directories is missing")
+	if _, err := os.Stat(state); err == nil {
+		t.Error("the start that was refused made a state directory")
+	}
+	tn.opts.set = append(tn.opts.set, "ringmill.missing.data=begin")
+	tn = tn.restart()
+	if got := fmt.Sprint(tn.dial().readAll("a", 0, 0)); got != "[x]" {
+		t.Error(got)
+	}
+}
+
+// wantRefused wants a start to fail with one line about a path.
+func wantRefused(t *testing.T, opts nodeOptions, path, problem string) {
+	t.Helper()
+	_, err := tryStart(t, opts)
+	var refused *StartError
+	if !errors.As(err, &refused) || refused.Path != path || !strings.Contains(refused.Problem, problem) || strings.Contains(err.Error(), "\n") {
+		t.Fatalf("start: %v", err)
+	}
+}
+
+// TestLostLogDirIsRefused: a disk that is not mounted, and a directory that is not named any more, do not make partitions begin anew; a
+// directory that is added does no harm, and one that had nothing may go.
+func TestLostLogDirIsRefused(t *testing.T) {
+	tn := twoDirNode(t, nodeOptions{})
+	one, two, away := tn.dirs[0].path, tn.dirs[1].path, tn.opts.dir+"/away"
+	tn.createTopic("a", 2)
+	tn.dial().mustProduce("a", 0, batch("x"))
+	tn.dial().mustProduce("a", 1, batch("x"))
+	tn.stop()
+	rename := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename(two, away)
+	wantRefused(t, tn.opts, two, "1 partitions have no log, a-1 first, and this log directory is empty or new")
+	if err := os.MkdirAll(two, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	wantRefused(t, tn.opts, two, "is empty or new")
+	narrow := tn.opts
+	narrow.set = append(slices.Clone(narrow.set), "log.dirs="+one)
+	wantRefused(t, narrow, two, "of the last start is not in log.dirs")
+	if err := os.RemoveAll(two); err != nil {
+		t.Fatal(err)
+	}
+	rename(away, two)
+	three := tn.opts
+	three.set = append(slices.Clone(three.set), "log.dirs="+one+","+two+","+tn.opts.dir+"/three")
+	wider := startNode(t, three)
+	wider.stop()
+	tn = tn.restart() // three had nothing
+	if got := fmt.Sprint(tn.dial().readAll("a", 1, 0)); got != "[x]" {
+		t.Error(got)
+	}
+	tn.stop()
+	rename(two, away)
+	tn.opts.set = append(tn.opts.set, "ringmill.missing.data=begin")
+	tn = tn.restart()
+	if got := fmt.Sprint(tn.dial().readAll("a", 0, 0), tn.dial().readAll("a", 1, 0)); got != "[x] []" {
+		t.Error(got)
+	}
 }

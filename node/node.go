@@ -30,10 +30,12 @@ type Node struct {
 	topics *catalog
 	state  *stateDir
 	// made are the directories that this start made, scan what it found in the log directories, resumed the moves that it goes on with.
-	made    []string
-	scan    *dirScan
-	resumed []foundFuture
-	moves   *logMoves
+	made []string
+	scan *dirScan
+	// ranBefore says that the metadata is of an earlier start.
+	ranBefore bool
+	resumed   []foundFuture
+	moves     *logMoves
 
 	// metaMu serialises changes of the metadata: topics, configurations, producer id blocks.
 	metaMu sync.Mutex

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -46,7 +47,18 @@ func (n *Node) loadTopics() error {
 	for _, f := range dirs {
 		n.log.throttled("directory of no topic: left alone", "directory", f.path)
 	}
+	n.noteStrays()
 	return n.runOpenJobs(jobs)
+}
+
+// noteStrays tells of logs that were set aside because their topic was no more, or another one of that name: they are an operator's to
+// remove.
+func (n *Node) noteStrays() {
+	for _, d := range n.dirs {
+		if found := n.scan.strays[d]; len(found) > 0 {
+			slog.Warn("logs of topics that are no more: left alone, remove them when nobody wants them", "directory", d.path, "logs", len(found), "first", found[0])
+		}
+	}
 }
 
 // noteMissing reports a partition whose directory is gone though a checkpoint says that it had records. It is made anew, as a
@@ -159,7 +171,7 @@ func logRecovery(r *segment.RecoveryReport) {
 	if r.TruncatedBytes > 0 {
 		slog.Warn("torn tail cut", "directory", r.Dir, "bytes", r.TruncatedBytes, "logEndOffset", int64(r.TruncatedAt), "why", r.TruncatedWhy)
 	}
-	if len(r.RebuiltIndexes)+len(r.RemovedFiles) > 0 {
+	if r.Remarkable() {
 		slog.Info("log recovered", "directory", r.Dir, "scannedBytes", r.ScannedBytes, "rebuilt", r.RebuiltIndexes, "removed", r.RemovedFiles)
 	}
 }
@@ -171,6 +183,7 @@ func (n *Node) replayJournals(jobs []*openJob) error {
 	for _, j := range jobs {
 		logs[journalTarget{j.topic.id, j.found.tp.Partition}] = j.log
 	}
+	n.noteJournalMissing()
 	for _, l := range n.loops {
 		var err error
 		if l.sync.journal, l.sync.file, err = n.openJournal(n.journalName(l.index), logs); err != nil {
@@ -194,12 +207,24 @@ func (n *Node) replayJournals(jobs []*openJob) error {
 	}
 }
 
+// noteJournalMissing says that a node which did not stop cleanly has no journal: what only that had is gone.
+func (n *Node) noteJournalMissing() {
+	_, err := n.dirs[0].fs.Stat(n.journalName(0))
+	unclean := slices.ContainsFunc(n.dirs, func(d *logDir) bool { return !d.clean })
+	if n.ranBefore && unclean && errors.Is(err, fs.ErrNotExist) {
+		slog.Error("the journal is missing after a stop that was not clean: acknowledged records may be gone", "journal", n.journalName(0))
+	}
+}
+
 func (n *Node) openJournal(name string, logs map[journalTarget]*segment.Log) (*segment.Journal, segment.File, error) {
 	fsys := n.dirs[0].fs
 	journal, file, err := segment.OpenJournal(fsys, name, n.journalConfig(), func(r *segment.JournalReader) error {
 		report, err := segment.ReplayJournal(fsys, r, wallNow(), func(id wire.TopicID, p wire.PartitionIndex) *segment.Log {
 			return logs[journalTarget{id, p}]
 		}, func(plans []segment.FlushPlan) error { return flushSideBySide(fsys, plans) })
+		if bytes := r.Partial(); bytes > 0 {
+			slog.Warn("the journal ends within a track: the node ended while it grew, or something cut it", "journal", name, "bytes", bytes)
+		}
 		if report.Entries > 0 {
 			slog.Info("journal replayed", "journal", name, "entries", report.Entries, "appended", report.Replayed, "orphans", report.Orphans)
 		}

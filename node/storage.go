@@ -81,12 +81,13 @@ func (n *Node) makeDir(fsys segment.FS, path string) error {
 func (n *Node) identify() error {
 	m := n.store.Image()
 	cluster := m.ClusterID()
+	formatted := make(map[*logDir]*segment.MetaProperties)
 	for _, d := range n.dirs {
 		props, err := readMetaProperties(d)
 		if err != nil {
 			return err
 		}
-		if props == nil {
+		if formatted[d] = props; props == nil {
 			continue
 		}
 		if cluster != "" && props.ClusterID != cluster {
@@ -105,17 +106,26 @@ func (n *Node) identify() error {
 	if cluster == "" {
 		cluster = newUUID().String()
 	}
-	if fresh {
-		if err := n.begin(cluster); err != nil {
-			return err
-		}
+	if err := n.beginOrGoOn(fresh, cluster, formatted); err != nil {
+		return err
 	}
 	for _, d := range n.dirs {
 		if err := writeMetaProperties(d, cluster, n.config().NodeID); err != nil {
 			return startError(d.path, err)
 		}
 	}
-	return nil
+	return n.writeKnownDirs()
+}
+
+// beginOrGoOn makes the first metadata, or sees whether what it names is there.
+func (n *Node) beginOrGoOn(fresh bool, cluster string, formatted map[*logDir]*segment.MetaProperties) error {
+	if n.ranBefore = !fresh; n.ranBefore {
+		return n.checkLogDirs(formatted)
+	}
+	if err := n.checkState(formatted); err != nil {
+		return err
+	}
+	return n.begin(cluster)
 }
 
 // begin writes the first metadata, as one batch: the cluster, and the topics that lie in the log directories already. A kill
@@ -123,7 +133,7 @@ func (n *Node) identify() error {
 func (n *Node) begin(cluster string) error {
 	if _, err := n.dirs[0].fs.Stat(n.journalName(0)); err == nil { // journals are made later than the metadata
 		return &StartError{Path: filepath.Join(n.state.path, image.LogName), Problem: "the metadata is missing, though a node has run here",
-			Cure: "restore the state directory from a copy, or remove it whole: the topics are taken up again, without their configurations"}
+			Cure: "restore the state directory from a copy, or remove it whole and start with --set ringmill.missing.data=begin: the topics are taken up again, without their configurations"}
 	}
 	topics, err := n.topicsFound()
 	if err != nil {

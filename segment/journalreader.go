@@ -59,6 +59,10 @@ func ReadJournal(r io.ReaderAt, size int64) (*JournalReader, error) {
 	return jr, jr.start()
 }
 
+// Partial is how many bytes of the file are no whole track: not 0 where the node ended while the journal grew, which is no harm, or where
+// something cut the file, and with it perhaps entries that were acknowledged.
+func (jr *JournalReader) Partial() int64 { return (jr.size - journalHeadBytes) % jr.slot.trackBytes }
+
 func readJournalHead(r io.ReaderAt, size int64) (journalSlot, error) {
 	head := make([]byte, min(size, journalHeadBytes))
 	if _, err := r.ReadAt(head, 0); err != nil && err != io.EOF {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/ringmill/ringmill/wire"
 )
@@ -28,6 +30,11 @@ type RecoveryReport struct {
 	RebuiltIndexes []string         // names of .index and .timeindex files
 	RemovedFiles   []string         // names of leftovers, orphans, stale snapshots, cut segments
 	Damage         *CorruptionError // the first damage below the recovery point; its bytes are kept
+}
+
+// Remarkable says that there is something to tell of: more than producer snapshots that a newer one has made superfluous.
+func (r *RecoveryReport) Remarkable() bool {
+	return len(r.RebuiltIndexes) > 0 || slices.ContainsFunc(r.RemovedFiles, func(name string) bool { return !strings.HasSuffix(name, snapshotSuffix) })
 }
 
 // opener carries an OpenLog through its steps.

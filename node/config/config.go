@@ -38,10 +38,11 @@ type Config struct {
 	ControllerQuotaWindowSeconds int `property:"controller.quota.window.size.seconds"`
 
 	// Loops.
-	Loops      int    `property:"ringmill.loops"` // at least 1: the 0 of "as many as cores" is resolved
-	Engine     string `property:"ringmill.engine"`
-	AppendPath string `property:"ringmill.append.path"`
-	Validation string `property:"ringmill.validation"`
+	Loops       int    `property:"ringmill.loops"` // at least 1: the 0 of "as many as cores" is resolved
+	Engine      string `property:"ringmill.engine"`
+	AppendPath  string `property:"ringmill.append.path"`
+	Validation  string `property:"ringmill.validation"`
+	MissingData string `property:"ringmill.missing.data"`
 
 	// Files.
 	DataDir                         string   `property:"ringmill.data.dir"`

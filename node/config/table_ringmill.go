@@ -1,5 +1,11 @@
 package config
 
+// Values of ringmill.missing.data.
+const (
+	MissingRefuse = "refuse"
+	MissingBegin  = "begin"
+)
+
 // ringmillProperties are the node's own: what Kafka has no name for.
 var ringmillProperties = []Property{
 	effective("ringmill.data.dir", String, "./data", nonEmpty(), ReadOnly,
@@ -18,6 +24,8 @@ var ringmillProperties = []Property{
 		"Bytes of requests that may be in memory at once on the whole node. What comes beyond waits in the sockets. It must hold at least one request of socket.request.max.bytes."),
 	effective("ringmill.append.path", String, "auto", oneOf("auto", "inline", "ring"), ReadOnly,
 		"How segment files are written: by the loop itself (inline), by the ring (ring), or by what a probe of each log directory at start recommends (auto)."),
+	effective("ringmill.missing.data", String, "refuse", oneOf(MissingRefuse, MissingBegin), ReadOnly,
+		"What a start does that misses the metadata of the logs that are there, or a log directory with partitions in it. refuse: the node does not start and says what is missing. begin: topics come back without their configurations, partitions empty."),
 	effective("ringmill.validation", String, "standard", oneOf("standard", "strict"), ReadOnly,
 		"How produced batches are checked. standard: header, checksum, counts and sequence. strict: every record is decoded too."),
 	idle(reasonReplication, property("ringmill.gossip.listen", String, "", nil, ReadOnly)),
