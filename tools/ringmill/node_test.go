@@ -24,7 +24,8 @@ import (
 const foreignNode = "RINGMILL_TEST_BOOTSTRAP"
 
 func TestAgainstOwnNode(t *testing.T) {
-	n := startNode(t)
+	dir := t.TempDir()
+	n := startNode(t, "--set", "log.dirs="+dir+"/one,"+dir+"/two")
 	runNodeScripts(t, n.address)
 	t.Run("member", func(t *testing.T) { describeLiveMember(t, n.address) })
 }
