@@ -4,8 +4,10 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ringmill/ringmill/tests/harness"
 )
@@ -26,6 +28,10 @@ func (s *session) act(t *testing.T, verb string, args []string) {
 		s.join(t, args[0], args[1], count)
 	case "begin": // TRANSACTIONAL-ID TOPIC VALUE: a transaction that its producer forgets, with one record in partition 0
 		s.begin(t, args[0], args[1], args[2])
+	case "share": // GROUP TOPIC: a member of a share group that has the topic's partitions, and is not heard of again
+		s.share(t, args[0], args[1])
+	case "unshare": // GROUP: that member leaves
+		s.beat(t, args[0], -1, nil)
 	default:
 		t.Fatalf("%s: no such action", verb)
 	}
@@ -51,4 +57,45 @@ func (s *session) begin(t *testing.T, id, topic, value string) {
 	if err := producer.ProduceSync(harness.Context(t), record).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// sharer is the member that takes part in share groups.
+const sharer = "sharer"
+
+func (s *session) share(t *testing.T, group, topic string) {
+	t.Helper()
+	answer := s.beat(t, group, 0, []string{topic})
+	eventually(t, "partitions for a member of a share group", func() bool { // their states are made behind the answers
+		answer = s.beat(t, group, answer.MemberEpoch, []string{topic})
+		return answer.Assignment != nil && len(answer.Assignment.TopicPartitions) > 0
+	})
+}
+
+// eventually waits for a condition, with time enough for any machine.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no %s within a minute", what)
+		}
+	}
+}
+
+// beat sends one heartbeat once the group has a coordinator.
+func (s *session) beat(t *testing.T, group string, epoch int32, topics []string) (answer *kmsg.ShareGroupHeartbeatResponse) {
+	t.Helper()
+	client := s.node.Client(t, kgo.ClientID("member"))
+	req := kmsg.NewPtrShareGroupHeartbeatRequest()
+	req.GroupID, req.MemberID, req.MemberEpoch, req.SubscribedTopicNames = group, sharer, epoch, topics
+	eventually(t, "a heartbeat of a share group", func() bool {
+		find := kmsg.NewPtrFindCoordinatorRequest()
+		find.CoordinatorKey, find.CoordinatorKeys = group, []string{group}
+		if _, err := find.RequestWith(harness.Context(t), client); err != nil {
+			return false
+		}
+		var err error
+		answer, err = req.RequestWith(harness.Context(t), client)
+		return err == nil && answer.ErrorCode == 0
+	})
+	return answer
 }

@@ -39,6 +39,7 @@ var byScript = map[string]tool{
 	"kafka-metadata-quorum":           {tools + "MetadataQuorumCommand", "--bootstrap-server"},
 	"kafka-producer-perf-test":        {tools + "ProducerPerformance", ""},
 	"kafka-reassign-partitions":       {tools + "reassign.ReassignPartitionsCommand", "--bootstrap-server"},
+	"kafka-share-groups":              {tools + "consumer.group.ShareGroupCommand", "--bootstrap-server"},
 	"kafka-streams-application-reset": {tools + "StreamsResetter", "--bootstrap-server"},
 	"kafka-topics":                    {tools + "TopicCommand", "--bootstrap-server"},
 	"kafka-transactions":              {tools + "TransactionsCommand", "--bootstrap-server"},
