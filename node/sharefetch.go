@@ -244,7 +244,10 @@ func (f *shareFetch) gather() (reads []*shareRead) {
 			continue
 		}
 		if a.part.gone.Load() {
-			a.part, a.code = nil, wire.UnknownTopicOrPartition
+			if a.code = wire.UnknownTopicOrPartition; a.part.dir().offline.Load() {
+				a.code = wire.KafkaStorageError
+			}
+			a.part = nil
 			continue
 		}
 		sp := s.partOf(share.Key{Group: f.key.Group, Topic: a.Topic, Partition: a.Partition}, a.part)
