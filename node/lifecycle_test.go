@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -99,6 +100,38 @@ func TestRetentionUnderSlowReader(t *testing.T) {
 			t.Fatal(tn.failure)
 		}
 	})
+}
+
+// TestFutureRecordBlocksRetention: a record ten years ahead, where such times are allowed, keeps its segment and all behind it
+// however old they get (KAFKA-18929). What lies before it goes, the log says why the rest does not, and retention by size passes it.
+func TestFutureRecordBlocksRetention(t *testing.T) {
+	tn := startNode(t, nodeOptions{})
+	tn.createTopic("a", 1, "segment.bytes=1048576", "message.timestamp.after.max.ms=9223372036854775807")
+	const hour, tenYears = 3600 * 1000, 10 * 365 * 24 * 3600 * 1000
+	c, now := tn.dial(), wallNow()
+	for _, at := range []wire.Timestamp{now - hour, now + tenYears, now - hour, now - hour} {
+		value := wire.Record{Value: bytes.Repeat([]byte("x"), 900_000)} // a segment each
+		c.mustProduce("a", 0, wire.AppendRecordBatch(nil, wire.BatchHeader{BaseTimestamp: at}, []wire.Record{value}))
+	}
+	start := &tn.partition("a", 0).published.logStart
+	tn.alterTopic("a", "retention.ms", "60000")
+	await(t, "the segment before it dropped", func() bool { tn.retain(); return start.Load() > 0 })
+	tn.retain()
+	if got := start.Load(); got != 1 {
+		t.Errorf("the log begins at %d", got)
+	}
+	if !tn.log.knows("segment contains future timestamps: it and those after it cannot be deleted by age") {
+		t.Error("the log does not say why")
+	}
+	tn.alterTopic("a", "retention.bytes", "1")
+	await(t, "all but the newest dropped", func() bool { tn.retain(); return start.Load() >= 3 })
+}
+
+// knows says whether a warning of a kind came up, written or left out.
+func (t *throttledLog) knows(kind string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.kinds[kind] != nil
 }
 
 // TestReadersUnderRetention: old segments are opened, looked up and dropped all the time.
