@@ -146,7 +146,7 @@ func sessionKeyOf(group, member *string) (key share.SessionKey, code wire.ErrorC
 func (f *shareFetch) fetch(epoch int32) {
 	s := f.service
 	var reads []*shareRead
-	if !s.do(func() { f.resolve(epoch) }) || !f.wanted() {
+	if !s.do(func() { f.resolve(epoch) }) || !f.wanted() || f.maxRecords <= 0 {
 		return
 	}
 	for done := false; !done; {

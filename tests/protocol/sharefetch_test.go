@@ -184,6 +184,8 @@ func TestShareFetchLimits(t *testing.T) {
 	}
 	m := s.join()
 	m.waitMS = 5000
+	m.maxRecords = 0
+	want(t, "no records", m.fetch(), "0:")
 	m.maxRecords = 4
 	want(t, "four records are two batches", m.fetch(), "0: 0-5/1 [0-2] [3-5]")
 	m.batchSize = 2
