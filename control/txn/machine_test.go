@@ -47,6 +47,9 @@ func (m *machine) restart() {
 func (m *machine) apply(fx Effects) {
 	m.nextTickMS = fx.NextTickMS
 	for _, r := range fx.Replies {
+		if m.answers[r.Handle] != nil {
+			panic(fmt.Sprintf("request %d is answered twice", r.Handle))
+		}
 		m.answers[r.Handle] = r.Response
 	}
 	m.appends = append(m.appends, fx.Appends...)
