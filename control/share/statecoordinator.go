@@ -67,8 +67,8 @@ type StateCoordinator struct {
 	cfg    StateConfig
 	loaded bool
 	keys   map[Key]*keyState
-	// memory is what the states take, see size.
-	memory int64
+	// memory is what the states take, see size; promised what the records under way may add to it.
+	memory, promised int64
 
 	appends    map[AppendID]*appending
 	lastAppend AppendID
@@ -112,6 +112,7 @@ type appending struct {
 	record stateRecord
 	handle Handle // 0: nobody waits
 	result Result
+	grows  int64 // what it may add to memory
 }
 
 // NewStateCoordinator makes a coordinator without keys. It answers COORDINATOR_LOAD_IN_PROGRESS until Loaded is called.
@@ -145,6 +146,7 @@ func (c *StateCoordinator) Appended(nowMS int64, wall wire.Timestamp, id AppendI
 	}
 	delete(c.appends, id)
 	a.state.writing = false
+	c.promised -= a.grows
 	if code == wire.None {
 		c.apply(at, &a.record)
 	} else {
@@ -212,6 +214,17 @@ const keyStateBytes = 384
 // size is what a state takes, in bytes.
 func (k *keyState) size() int64 {
 	return keyStateBytes + int64(len(k.key.Group)) + int64(len(k.batches))*int64(unsafe.Sizeof(StateBatch{}))
+}
+
+// growth is what an operation may add to the states: in the worst case each of its batches cuts another in two.
+func (op *Operation) growth(k *keyState) int64 {
+	switch grows := 2 * int64(len(op.Batches)) * int64(unsafe.Sizeof(StateBatch{})); {
+	case op.Kind == Initialize && k == nil:
+		return (&keyState{key: op.Key}).size()
+	case op.Kind == Write:
+		return grows
+	}
+	return 0
 }
 
 // answerCode is what a leader is told of an append's failure (CoordinatorRuntime).

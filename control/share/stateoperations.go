@@ -54,11 +54,11 @@ func (c *StateCoordinator) run(h Handle, op Operation) {
 	}
 	switch op.Kind {
 	case Initialize:
-		c.initialize(h, k, &op)
+		c.promise(c.initialize(h, k, &op), op.growth(k))
 	case Read:
 		c.read(h, k, &op)
 	case Write:
-		c.write(h, k, Result{}, c.change(k, &op))
+		c.promise(c.write(h, k, Result{}, c.change(k, &op)), op.growth(k))
 	case Delete:
 		if k == nil {
 			c.answer(h, Result{})
@@ -116,19 +116,19 @@ func (c *StateCoordinator) checkBounds(k *keyState, op *Operation) (Result, bool
 			return refuse(wire.InvalidRequest, "The state batches are not of records."), false
 		}
 	}
-	if grows := len(op.Batches) > 0 || op.Kind == Initialize && k == nil; grows && c.memory+(&keyState{key: op.Key, batches: op.Batches}).size() > c.cfg.MemoryBytes {
+	if grows := op.growth(k); grows > 0 && c.memory+c.promised+grows > c.cfg.MemoryBytes {
 		return refuse(wire.CoordinatorNotAvailable, "The share coordinator has no room for more states."), false
 	}
 	return Result{}, true
 }
 
 // initialize begins a state anew: whatever was known of the records is forgotten.
-func (c *StateCoordinator) initialize(h Handle, k *keyState, op *Operation) {
+func (c *StateCoordinator) initialize(h Handle, k *keyState, op *Operation) *appending {
 	r := stateRecord{key: op.Key, stateEpoch: op.StateEpoch, startOffset: op.StartOffset, created: c.wall, written: c.wall}
 	if k != nil {
 		r.snapshotEpoch = k.snapshotEpoch + 1
 	}
-	c.write(h, k, Result{}, r)
+	return c.write(h, k, Result{}, r)
 }
 
 // read answers a leader with the state. A leader that is new is noted, durably, before it is answered: writes of those
@@ -175,7 +175,7 @@ func (c *StateCoordinator) snapshot(k *keyState) stateRecord {
 }
 
 // write has a record written; result is the answer if that succeeds.
-func (c *StateCoordinator) write(h Handle, k *keyState, result Result, r stateRecord) {
+func (c *StateCoordinator) write(h Handle, k *keyState, result Result, r stateRecord) *appending {
 	if k == nil {
 		if k = c.keys[r.key]; k == nil {
 			k = &keyState{key: r.key}
@@ -184,6 +184,14 @@ func (c *StateCoordinator) write(h Handle, k *keyState, result Result, r stateRe
 	}
 	k.writing = true
 	c.lastAppend++
-	c.appends[c.lastAppend] = &appending{state: k, record: r, handle: h, result: result}
+	a := &appending{state: k, record: r, handle: h, result: result}
+	c.appends[c.lastAppend] = a
 	c.fx.Appends = append(c.fx.Appends, Append{ID: c.lastAppend, Record: r.encode()})
+	return a
+}
+
+// promise counts what a record under way may add to memory, so that all of them together keep to the bound.
+func (c *StateCoordinator) promise(a *appending, bytes int64) {
+	a.grows = bytes
+	c.promised += bytes
 }
