@@ -63,6 +63,8 @@ func (a *app) groupDeleteOffsets() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete-offsets NAME",
 		Short: "Delete a group's offsets of topics that no member reads",
+		Long: `Delete a group's offsets of topics that no member reads, or of some of their partitions. A share group must have no members,
+and its offsets go with all that it knows of the topic's records, topic by topic.`,
 		Example: `  ringmill group delete-offsets readers --topic logs
   ringmill group delete-offsets readers --topic logs:0,2 --topic events`,
 		Args:              arguments(cobra.ExactArgs(1)),
@@ -85,30 +87,40 @@ func (a *app) groupDeleteOffsets() *cobra.Command {
 }
 
 func (a *app) deleteOffsets(ctx context.Context, admin *kadm.Client, group string, wanted []topicPartitions) error {
+	g, err := describeMembership(ctx, admin, group)
+	if err != nil {
+		return refused("group", group, err, "")
+	}
+	offsets := groupOffsets{group: group, share: g.Type == shareGroupType}
+	remove := offsets.delete
+	if offsets.share {
+		if err := wholeTopics(group, wanted); err != nil {
+			return err
+		}
+		remove = offsets.deleteShare
+	}
 	partitions, err := existingPartitions(ctx, admin, wanted)
 	if err != nil {
 		return err
 	}
-	set := kadm.TopicsSet{}
-	for _, p := range partitions {
-		set.Add(p.Topic, p.Partition)
-	}
-	answers, err := admin.DeleteOffsets(ctx, group, set)
-	if err != nil {
-		return refused("group", group, cause(err), "")
-	}
-	deleted, failures := []deletedOffset{}, []error(nil)
-	for _, p := range partitions {
-		if err := answers[p.Topic][p.Partition]; err != nil {
-			failures = append(failures, refused("partition", partitionName(p), err, ""))
-			continue
-		}
-		deleted = append(deleted, deletedOffset{p, "deleted"})
+	deleted, failure := remove(ctx, admin, partitions)
+	if deleted == nil {
+		return failure
 	}
 	printed := a.print(deleted, func(w io.Writer) {
 		for _, d := range deleted {
 			fmt.Fprintf(w, "%s %s\n", partitionName(d.partition), d.Result)
 		}
 	})
-	return errors.Join(printed, errors.Join(failures...))
+	return errors.Join(printed, failure)
+}
+
+// wholeTopics refuses to take a share group's offsets away partition by partition: DeleteShareGroupOffsets names topics alone.
+func wholeTopics(group string, wanted []topicPartitions) error {
+	for _, w := range wanted {
+		if w.partitions != nil {
+			return fmt.Errorf("group %s is a share group: its offsets go topic by topic, with --topic %s", group, w.topic)
+		}
+	}
+	return nil
 }

@@ -18,7 +18,8 @@ func (a *app) groupReset() *cobra.Command {
 		Use:   "reset NAME",
 		Short: "Move a group's offsets; without --execute only show where to",
 		Long: `Work out new offsets for a group, and commit them with --execute. The group must have no members. Offsets that are asked for
-beyond a log's ends are moved to its end or start, as Kafka's kafka-consumer-groups does.
+beyond a log's ends are moved to its end or start, as Kafka's kafka-consumer-groups does. A share group's offsets are where it
+begins to read: what it had acknowledged, released or rejected behind them is forgotten.
 
 Partitions are those of --topic, or with --all-topics those that the group has an offset of, or those of the file.`,
 		Example: `  ringmill group reset readers --all-topics --to-earliest
@@ -50,15 +51,16 @@ type plannedOffset struct {
 }
 
 func (a *app) resetGroup(ctx context.Context, admin *kadm.Client, group string, target resetTarget, execute bool) error {
-	if err := checkInactive(ctx, admin, group); err != nil {
+	offsets, err := inactiveGroup(ctx, admin, group)
+	if err != nil {
 		return err
 	}
-	plan, err := planReset(ctx, admin, group, target)
+	plan, err := planReset(ctx, admin, offsets, target)
 	if err != nil {
 		return err
 	}
 	if execute {
-		if err := commitPlan(ctx, admin, group, plan); err != nil {
+		if err := offsets.write(ctx, admin, plan); err != nil {
 			return err
 		}
 	}
@@ -74,27 +76,27 @@ func (a *app) resetGroup(ctx context.Context, admin *kadm.Client, group string, 
 	})
 }
 
-// checkInactive refuses a group with members: they would go on from where they are. One that there is not is made by the commit.
-func checkInactive(ctx context.Context, admin *kadm.Client, group string) error {
+// inactiveGroup refuses a group with members: they would go on from where they are. One that there is not is made by the commit.
+func inactiveGroup(ctx context.Context, admin *kadm.Client, group string) (groupOffsets, error) {
 	g, err := describeMembership(ctx, admin, group)
 	switch {
 	case errors.Is(err, errNoGroup):
-		return nil
+		return groupOffsets{group: group}, nil
 	case err != nil:
-		return refused("group", group, err, "")
+		return groupOffsets{}, refused("group", group, err, "")
 	case g.State != "Empty" && g.State != "Dead":
-		return fmt.Errorf("group %s is %s: its members have to leave first", group, g.State)
+		return groupOffsets{}, fmt.Errorf("group %s is %s: its members have to leave first", group, g.State)
 	}
-	return nil
+	return groupOffsets{group: group, share: g.Type == shareGroupType}, nil
 }
 
 // planReset works out the offset of each partition.
-func planReset(ctx context.Context, admin *kadm.Client, group string, target resetTarget) ([]plannedOffset, error) {
-	answers, err := admin.FetchOffsets(ctx, group)
+func planReset(ctx context.Context, admin *kadm.Client, offsets groupOffsets, target resetTarget) ([]plannedOffset, error) {
+	known, err := offsets.read(ctx, admin)
 	if err != nil {
-		return nil, refused("group", group, cause(err), "")
+		return nil, err
 	}
-	partitions, err := target.partitions(ctx, admin, answers)
+	partitions, err := target.partitions(ctx, admin, known)
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +107,8 @@ func planReset(ctx context.Context, admin *kadm.Client, group string, target res
 	plan := []plannedOffset{}
 	for _, p := range partitions {
 		planned := plannedOffset{partition: p, From: -1}
-		if o, there := answers.Lookup(p.Topic, p.Partition); there {
-			planned.From = o.At
+		if from, there := known[p]; there {
+			planned.From = from
 		}
 		if planned.Offset, err = target.offset(p, planned.From, logs[p]); err != nil {
 			return nil, err
@@ -114,24 +116,6 @@ func planReset(ctx context.Context, admin *kadm.Client, group string, target res
 		plan = append(plan, planned)
 	}
 	return plan, nil
-}
-
-func commitPlan(ctx context.Context, admin *kadm.Client, group string, plan []plannedOffset) error {
-	offsets := kadm.Offsets{}
-	for _, p := range plan {
-		offsets.AddOffset(p.Topic, p.Partition, p.Offset, -1)
-	}
-	answers, err := admin.CommitOffsets(ctx, group, offsets)
-	if err != nil {
-		return refused("group", group, cause(err), "")
-	}
-	var failures []error
-	for _, r := range answers.Sorted() {
-		if r.Err != nil {
-			failures = append(failures, refused("partition", partitionName(partition{r.Topic, r.Partition}), r.Err, ""))
-		}
-	}
-	return errors.Join(failures...)
 }
 
 // logBounds is where a partition's log begins and ends, and where what was asked for by time is.

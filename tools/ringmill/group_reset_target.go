@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -146,17 +148,15 @@ func readPlan(name string) (map[partition]int64, error) {
 }
 
 // partitions are those whose offsets are moved, sorted.
-func (t *resetTarget) partitions(ctx context.Context, admin *kadm.Client, committed kadm.OffsetResponses) ([]partition, error) {
+func (t *resetTarget) partitions(ctx context.Context, admin *kadm.Client, known map[partition]int64) ([]partition, error) {
 	var all []partition
 	switch {
 	case t.wanted != nil:
 		return existingPartitions(ctx, admin, t.wanted)
 	case t.file != nil:
-		for p := range t.file {
-			all = append(all, p)
-		}
+		all = slices.Collect(maps.Keys(t.file))
 	default:
-		committed.Each(func(o kadm.OffsetResponse) { all = append(all, partition{o.Topic, o.Partition}) })
+		all = slices.Collect(maps.Keys(known))
 	}
 	return sortPartitions(all), nil
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -47,13 +49,40 @@ func describeShareGroup(t *testing.T, address string) {
 	}
 }
 
-// joinShareGroup has a member join and wait for the partition.
-func joinShareGroup(t *testing.T, address, name, id string) {
+// What can be done about a share group's offsets. Apache Kafka 4.1.1 answers that it moved none and moves none, so that this is for
+// the own node alone.
+func TestShareGroupOffsets(t *testing.T) {
+	address := startNode(t).address
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/share",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv(bootstrapVariable, address)
+			env.Setenv("NAME", fmt.Sprintf("cli-%08x", rand.Uint32()))
+			return nil
+		},
+		Cmds: shareMember(t, address),
+	})
+}
+
+// shareMember gives scripts `join GROUP`, after which a member reads the topic of that name, and `leave`, with which it goes.
+func shareMember(t *testing.T, address string) map[string]func(*testscript.TestScript, bool, []string) {
+	var leave func()
+	return map[string]func(*testscript.TestScript, bool, []string){
+		"join": func(_ *testscript.TestScript, _ bool, args []string) {
+			leave = joinShareGroup(t, address, args[0], "m1")
+		},
+		"leave": func(*testscript.TestScript, bool, []string) { leave() },
+	}
+}
+
+// joinShareGroup has a member join and wait for the partition. The caller may have it leave.
+func joinShareGroup(t *testing.T, address, name, id string) (leave func()) {
+	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(address))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
+	t.Cleanup(client.Close)
 	req := kmsg.NewPtrShareGroupHeartbeatRequest()
 	req.GroupID, req.MemberID, req.SubscribedTopicNames = name, id, []string{name}
 	find := kmsg.NewPtrFindCoordinatorRequest() // which has the coordinators made
@@ -70,8 +99,22 @@ func joinShareGroup(t *testing.T, address, name, id string) {
 			continue // there is no coordinator yet
 		}
 		if req.MemberEpoch = answer.MemberEpoch; answer.Assignment != nil && len(answer.Assignment.TopicPartitions) > 0 {
-			return
+			return func() { leaveShareGroup(t, client, name, id) }
 		}
 	}
 	t.Fatalf("%s has no partitions after a minute", id)
+	return nil
+}
+
+func leaveShareGroup(t *testing.T, client *kgo.Client, name, id string) {
+	t.Helper()
+	req := kmsg.NewPtrShareGroupHeartbeatRequest()
+	req.GroupID, req.MemberID, req.MemberEpoch = name, id, -1
+	answer, err := req.RequestWith(t.Context(), client)
+	if err == nil {
+		err = kerr.ErrorForCode(answer.ErrorCode)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
