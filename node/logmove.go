@@ -51,6 +51,7 @@ func (m *logMove) run() {
 		m.stopped(err)
 		return
 	}
+	m.node.moves.metrics.moved.Inc()
 	slog.Info("log moved", "partition", m.p.name(), "from", from.path, "to", m.to.path, "bytes", m.future.Size(),
 		"duration", time.Since(began).Round(time.Millisecond), "pause", pause.Round(time.Microsecond))
 }
@@ -200,22 +201,34 @@ func (m *logMove) pause(d time.Duration) {
 // stopped says what becomes of a move that did not end well. The log stays where it is.
 func (m *logMove) stopped(err error) {
 	m.p.loop.on(func(*Loop) { m.p.movingTo = nil })
+	switch {
+	case errors.Is(err, errMoveStops):
+	case errors.Is(err, errMoveCancelled):
+		m.node.moves.metrics.cancelled.Inc()
+		slog.Info("move of a log cancelled", "partition", m.p.name(), "to", m.to.path)
+		m.giveUp()
+	default:
+		m.node.moves.metrics.failed.Inc()
+		m.failed(err)
+	}
+}
+
+func (m *logMove) failed(err error) {
 	var target *segment.FutureLogError
 	var between *segment.TakePlaceError
 	switch {
-	case errors.Is(err, errMoveStops):
-		return
 	case errors.As(err, &between): // the names may say that the copy is the log
 		slog.Error("move of a log failed", "partition", m.p.name(), "to", m.to.path, "error", err)
-		return
 	case errors.As(err, &target) && !passes(err):
 		m.p.loop.on(func(l *Loop) { l.storageFault(m.to, "move "+m.p.name(), err) })
-		return
-	case errors.Is(err, errMoveCancelled):
-		slog.Info("move of a log cancelled", "partition", m.p.name(), "to", m.to.path)
 	default:
 		slog.Error("move of a log given up: it stays where it is", "partition", m.p.name(), "directory", m.p.dir().path, "to", m.to.path, "error", err)
+		m.giveUp()
 	}
+}
+
+// giveUp removes the copy.
+func (m *logMove) giveUp() {
 	m.to.partitions.Add(-1)
 	if err := m.future.Remove(); err != nil {
 		m.node.log.throttled("copy of a log stays", "directory", m.future.Dir(), "error", err)

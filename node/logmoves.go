@@ -18,8 +18,9 @@ type logMoves struct {
 	turns chan struct{}
 	all   sync.WaitGroup
 	// pacer is that of all moves together.
-	paceMu sync.Mutex
-	pacer  pacer
+	paceMu  sync.Mutex
+	pacer   pacer
+	metrics logMoveMetrics
 }
 
 // wishesMax bounds what clients can have remembered of partitions that do not exist; Kafka sets no bound.

@@ -98,6 +98,9 @@ func newNode(cfg *config.Config) *Node {
 	for _, logs := range []*coordinatorLogs{&n.groups.logs, &n.txns.logs, &n.shareLog.logs} {
 		logs.register(n.metrics.set)
 	}
+	n.metrics.gauge("ringmill_transactions_open", &n.txns.openTxns)
+	n.shares.metrics.register(n.metrics)
+	n.moves.metrics.register(n.metrics, n.moves)
 	n.sessions.home = make(map[int32]*Loop)
 	for i := range cfg.Loops {
 		n.loops = append(n.loops, newLoop(n, i))

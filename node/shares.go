@@ -29,11 +29,13 @@ type shareService struct {
 	next    share.Handle
 	// dueMS is when some share partition has something to do, or before.
 	dueMS int64
-	// held is what the share partitions hold, see share.Effects; beyond shareHeldMax those that hold something acquire no more.
-	held int64
+	// held and inFlight are what the share partitions hold, see share.Effects; beyond shareHeldMax those that hold something
+	// acquire no more.
+	held, inFlight int64
 	// reads bounds what the requests read from logs at once.
 	reads   byteBudget
 	stopped chan struct{}
+	metrics shareMetrics
 }
 
 // sharePart is a share partition with what the node needs to run it.
@@ -44,7 +46,8 @@ type sharePart struct {
 	machine    *share.Partition
 	dropped    bool
 	nextTickMS int64
-	held       int64
+	// held and inFlight are what it counts for in the service's.
+	held, inFlight int64
 	// waiters are the fetches that wait for it, oldest first: one is woken at a time.
 	waiters []*shareFetch
 	// patient are fetches that wait for more bytes than there are.
@@ -79,6 +82,7 @@ func (s *shareService) run() {
 			f()
 		}
 		tick.Reset(s.tick())
+		s.metrics.publish(s)
 		select {
 		case <-s.inbox.wake:
 		case <-tick.C:
@@ -143,7 +147,7 @@ func (s *shareService) drop(sp *sharePart) {
 		return
 	}
 	sp.dropped, sp.nextTickMS = true, math.MaxInt64
-	s.held -= sp.held
+	s.count(sp, 0, 0)
 	delete(s.parts, sp.key)
 	delete(s.groups[sp.key.Group], sp.key)
 	if len(s.groups[sp.key.Group]) == 0 {
@@ -166,8 +170,7 @@ func (s *shareService) drop(sp *sharePart) {
 func (s *shareService) apply(sp *sharePart, fx share.Effects) {
 	sp.nextTickMS = fx.NextTickMS
 	s.dueMS = min(s.dueMS, fx.NextTickMS)
-	s.held += fx.Held - sp.held
-	sp.held = fx.Held
+	s.count(sp, fx.Held, fx.InFlight)
 	for _, d := range fx.Done {
 		s.done(d)
 	}
@@ -181,6 +184,13 @@ func (s *shareService) apply(sp *sharePart, fx share.Effects) {
 	if fx.Woken {
 		s.wake(sp)
 	}
+}
+
+// count counts what a share partition holds now in place of what it held.
+func (s *shareService) count(sp *sharePart, held, inFlight int64) {
+	s.held += held - sp.held
+	s.inFlight += inFlight - sp.inFlight
+	sp.held, sp.inFlight = held, inFlight
 }
 
 func (s *shareService) done(d share.Done) {

@@ -3,6 +3,7 @@ package node
 import (
 	"log/slog"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -32,6 +33,8 @@ type txnService struct {
 	// stopped is closed when the goroutine has ended.
 	stopped chan struct{}
 	logs    coordinatorLogs
+	// openTxns are the transactions of all shards that have begun and are not complete, for the metrics.
+	openTxns atomic.Int64
 }
 
 // txnOrder says in which order a coordinator let a producer write to a partition and sent a marker there: a marker that
@@ -46,6 +49,7 @@ type txnShard struct {
 	index       wire.PartitionIndex
 	coordinator *txn.Coordinator
 	nextTickMS  int64
+	open        int // what it counts for in txnService.open
 }
 
 func newTxnService(n *Node) *txnService {
@@ -234,6 +238,7 @@ func (s *txnService) wait(answer func(kmsg.Response)) txn.Handle {
 // apply does what a coordinator asks for. Answers come before markers: what they let in is older.
 func (s *txnService) apply(shard *txnShard, fx txn.Effects) {
 	shard.nextTickMS = fx.NextTickMS
+	s.countOpen(shard)
 	for _, r := range fx.Replies {
 		answer := s.waiting[r.Handle]
 		delete(s.waiting, r.Handle)
@@ -247,6 +252,13 @@ func (s *txnService) apply(shard *txnShard, fx txn.Effects) {
 		s.order++
 		s.sendMarkers(shard, m)
 	}
+}
+
+// countOpen counts a shard's open transactions in place of those that it had.
+func (s *txnService) countOpen(shard *txnShard) {
+	open := shard.coordinator.Open()
+	s.openTxns.Add(int64(open - shard.open))
+	shard.open = open
 }
 
 // append sends records to the shard's partition; the answer comes back to the inbox.

@@ -54,6 +54,8 @@ type Effects struct {
 	NextTickMS int64
 	// Held is how many runs of records there may come to be, each RunBytes large, by acknowledgements of single records.
 	Held int64
+	// InFlight are the records from Start to Next (Kafka's in-flight records, which MaxRecordLocks bounds).
+	InFlight int64
 }
 
 // RunBytes is what a run of records takes.
@@ -184,7 +186,7 @@ func (p *Partition) end() Effects {
 	p.join()
 	p.persist()
 	p.check()
-	p.fx.NextTickMS = math.MaxInt64
+	p.fx.NextTickMS, p.fx.InFlight = math.MaxInt64, int64(p.next-p.start)
 	for i := range p.runs {
 		p.fx.Held++
 		if r := &p.runs[i]; r.locked() {

@@ -57,6 +57,9 @@ func NewSessions(max, maxPartitions int) *Sessions {
 	}
 }
 
+// Count is how many sessions there are.
+func (s *Sessions) Count() int { return len(s.byKey) }
+
 // SessionFetch is what a ShareFetch says of its session.
 type SessionFetch struct {
 	Key           SessionKey

@@ -58,6 +58,7 @@ type Coordinator struct {
 	loaded bool
 	ids    map[string]*transaction
 	held   int64 // bytes that ids are charged with; see charge
+	open   int   // how many of ids have a transaction that has begun and is not complete; see charge
 
 	appends    map[AppendID]func(wire.ErrorCode) // appends under way
 	lastAppend AppendID

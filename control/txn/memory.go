@@ -16,21 +16,31 @@ func sizeOf(partitions []wire.TopicPartition) (n int64) {
 	return n
 }
 
-// charge counts what t holds now in place of what it held when it was last charged.
+// charge counts what t holds now in place of what it held when it was last charged, and its transaction while that is open.
 func (c *Coordinator) charge(t *transaction) {
 	size := idBytes + int64(len(t.id)) + sizeOf(t.partitions)
 	if t.pending != nil {
 		size += sizeOf(t.pending.partitions)
 	}
-	c.held += size - t.charged
-	t.charged = size
+	c.count(t, size, !t.state.idle())
 }
 
 // discharge is for a transactional id that is gone.
-func (c *Coordinator) discharge(t *transaction) {
-	c.held -= t.charged
-	t.charged = 0
+func (c *Coordinator) discharge(t *transaction) { c.count(t, 0, false) }
+
+func (c *Coordinator) count(t *transaction, size int64, open bool) {
+	c.held += size - t.charged
+	switch {
+	case open && !t.open:
+		c.open++
+	case t.open && !open:
+		c.open--
+	}
+	t.charged, t.open = size, open
 }
+
+// Open is how many transactions have begun and are not complete: Ongoing, PrepareCommit and PrepareAbort.
+func (c *Coordinator) Open() int { return c.open }
 
 // fits says whether n more bytes may be held.
 func (c *Coordinator) fits(n int64) bool { return c.held+n <= c.cfg.MemoryBytes }

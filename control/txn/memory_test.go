@@ -10,11 +10,14 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// held sums what every id is charged with anew; Coordinator.held must say the same.
+// held sums what every id is charged with anew, and counts the open transactions; the Coordinator must say the same.
 func (m *machine) held(t *testing.T) int64 {
 	t.Helper()
-	sum := int64(0)
+	sum, open := int64(0), 0
 	for _, id := range m.c.ids {
+		if !id.state.idle() {
+			open++
+		}
 		sum += idBytes + int64(len(id.id)) + sizeOf(id.partitions)
 		if id.pending != nil {
 			sum += sizeOf(id.pending.partitions)
@@ -22,6 +25,9 @@ func (m *machine) held(t *testing.T) int64 {
 	}
 	if sum != m.c.held {
 		t.Fatalf("ids hold %d bytes, %d are charged", sum, m.c.held)
+	}
+	if open != m.c.Open() {
+		t.Fatalf("%d transactions are open, %d are counted", open, m.c.Open())
 	}
 	return sum
 }

@@ -77,8 +77,9 @@ type transaction struct {
 	markers   MarkersID
 	// waiters are additions that wait for the transaction before to be complete, or for a record under way.
 	waiters []waiter
-	// charged is what it counts for in Coordinator.held.
+	// charged is what it counts for in Coordinator.held, open whether it counts in Coordinator.open.
 	charged int64
+	open    bool
 }
 
 // busy reports whether the transaction changes its state, so that clients have to come back.
