@@ -19,8 +19,8 @@ type Probe struct {
 	Reason string
 	// Cure says what to change so that io_uring can be used; empty when it is.
 	Cure string
-	// Cause is Reason as one word, for programs: "", "configured", "eperm", "enosys", "einval", "enomem", "features",
-	// "smoke", "other".
+	// Cause is Reason as one word, for programs: "", "configured", "eperm", "enosys", "einval", "enomem", "eagain",
+	// "features", "smoke", "other".
 	Cause string
 	// Kernel is the running release, as uname(2) tells it.
 	Kernel string
@@ -38,6 +38,11 @@ func (p Probe) String() string {
 	}
 	return s + " [" + p.Features.String() + "]"
 }
+
+// Transient says that the ring was refused for want of memory or of a worker, so that it may be had a moment later. The kernel
+// takes down the rings of a process that has ended in the background, and counts their queues until then: on Linux 6.18 a process
+// without CAP_IPC_LOCK is refused rings (ENOMEM, RLIMIT_MEMLOCK) that another of its user held when it was killed.
+func (p Probe) Transient() bool { return p.Cause == "enomem" || p.Cause == "eagain" }
 
 // UnavailableError is what New("uring") fails with where io_uring can't be used. Unwrap gives the kernel's error.
 type UnavailableError struct{ Probe Probe }
@@ -123,8 +128,10 @@ func diagnose(p *Probe, err error) {
 	case errors.Is(err, unix.EINVAL):
 		p.Cause, p.Reason, p.Cure = "einval", "the kernel does not know the set-up flags (DEFER_TASKRUN is of Linux 6.1)", "run Linux 6.1 or newer"
 	case errors.Is(err, unix.ENOMEM):
-		p.Cause, p.Reason = "enomem", "no memory for the ring's queues (ENOMEM: memory cgroup or, before 5.12, RLIMIT_MEMLOCK)"
-		p.Cure = "raise the container's memory limit or `ulimit -l`, or use fewer loops"
+		p.Cause, p.Reason = "enomem", "no memory for the ring's queues (ENOMEM: memory cgroup or RLIMIT_MEMLOCK)"
+		p.Cure = "raise the container's memory limit or `ulimit -l` (LimitMEMLOCK=), give CAP_IPC_LOCK, or use fewer loops"
+	case errors.Is(err, unix.EAGAIN):
+		p.Cause, p.Reason, p.Cure = "eagain", "the kernel cannot make the ring now (EAGAIN)", "raise the limits on processes and threads (`ulimit -u`, pids cgroup)"
 	default:
 		p.Cause, p.Reason, p.Cure = "other", err.Error(), "see the error"
 	}

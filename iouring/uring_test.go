@@ -265,7 +265,7 @@ func TestDiagnose(t *testing.T) {
 		cause string
 	}{
 		{unix.EPERM, "eperm"}, {unix.EACCES, "eperm"}, {unix.ENOSYS, "enosys"}, {unix.EINVAL, "einval"},
-		{unix.ENOMEM, "enomem"}, {errMissing, "features"}, {unix.EMFILE, "other"},
+		{unix.ENOMEM, "enomem"}, {unix.EAGAIN, "eagain"}, {errMissing, "features"}, {unix.EMFILE, "other"},
 		{&smokeError{"step", unix.EINVAL}, "smoke"},
 		{&smokeError{"step", unix.EPERM}, "eperm"},
 	} {
@@ -273,6 +273,9 @@ func TestDiagnose(t *testing.T) {
 		diagnose(&p, c.err)
 		if p.Cause != c.cause || p.Reason == "" || p.Cure == "" || !errors.Is(p.Err, c.err) {
 			t.Errorf("%v: %+v", c.err, p)
+		}
+		if want := errors.Is(c.err, unix.ENOMEM) || errors.Is(c.err, unix.EAGAIN); p.Transient() != want {
+			t.Errorf("%v: transient is %v", c.err, p.Transient())
 		}
 	}
 }

@@ -77,9 +77,6 @@ func startNode(t testing.TB, opts nodeOptions) *testNode {
 		opts.dir = t.TempDir()
 	}
 	n, err := tryStart(t, opts)
-	for deadline := time.Now().Add(patience); ringsLinger(err) && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		n, err = tryStart(t, opts)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,10 +89,6 @@ func startNode(t testing.TB, opts nodeOptions) *testNode {
 	return tn
 }
 
-// ringsLinger says that a ring could not be had for want of memory: the kernel takes down those of the tests before in the
-// background, and on a busy machine later than the next are made.
-func ringsLinger(err error) bool { return err != nil && strings.Contains(err.Error(), "ENOMEM") }
-
 func tryStart(t testing.TB, opts nodeOptions) (*Node, error) {
 	t.Helper()
 	set := append([]string{
@@ -107,6 +100,7 @@ func tryStart(t testing.TB, opts nodeOptions) (*Node, error) {
 		t.Fatal(err)
 	}
 	n := newNode(cfg)
+	n.seams.engineWait = patience // the kernel takes down the rings of the tests before in the background
 	if opts.seams != nil {
 		opts.seams(&n.seams)
 	}

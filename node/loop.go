@@ -125,7 +125,7 @@ func (l *Loop) run(started chan<- error) {
 // open pins the thread and makes the engine on it: a ring with a single issuer belongs to the thread that made it.
 func (l *Loop) open() error {
 	l.pin()
-	engine, probe, err := l.node.seams.newEngine(l.node.config().Engine, l.index)
+	engine, probe, err := l.newEngine()
 	if err != nil {
 		return fmt.Errorf("loop %d: engine: %w", l.index, err)
 	}

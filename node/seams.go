@@ -15,6 +15,8 @@ import (
 type seams struct {
 	fs        segment.FS
 	newEngine func(kind string, loop int) (iouring.Engine, iouring.Probe, error)
+	// engineWait is how long a loop waits for a ring that is refused for a passing reason.
+	engineWait time.Duration
 	// requestTimeout is how long a request's bytes may stay away, sweepInterval how often that is looked at, see sweep;
 	// drainTimeout how long requests under way may take once the node is to stop.
 	requestTimeout, sweepInterval, drainTimeout time.Duration
@@ -30,7 +32,7 @@ func defaultSeams() seams {
 		newEngine: func(kind string, _ int) (iouring.Engine, iouring.Probe, error) {
 			return iouring.New(kind, iouring.Config{})
 		},
-		requestTimeout: requestTimeout, sweepInterval: sweepInterval, drainTimeout: drainTimeout,
+		engineWait: engineWait, requestTimeout: requestTimeout, sweepInterval: sweepInterval, drainTimeout: drainTimeout,
 		connDescriptors: connDescriptorsMax(), filesKept: fileDescriptors() / 2,
 	}
 }

@@ -165,6 +165,11 @@ func (n *Node) report(out io.Writer, notices []config.Notice) {
 		fmt.Fprintf(out, "property without effect: %s\n", notice)
 	}
 	fmt.Fprintf(out, "engine    %s\n", n.probes[0])
+	for i := 1; i < len(n.loops); i++ {
+		if n.probes[i].Engine != n.probes[0].Engine {
+			fmt.Fprintf(out, "engine    of loop %d: %s\n", i, n.probes[i])
+		}
+	}
 	for _, d := range n.dirs {
 		way := "small ones by the loop, large ones by the ring: " + d.kind + " hands ring writes to worker threads"
 		if !d.inlineAppends {

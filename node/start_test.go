@@ -1,15 +1,20 @@
 package node
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ringmill/ringmill/iouring"
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/segment/osfs"
 )
@@ -52,5 +57,49 @@ func TestFailedStartKeepsWhatWasThere(t *testing.T) {
 	}
 	if _, err := os.Stat(kept); err != nil {
 		t.Error(err)
+	}
+}
+
+// refusedRings refuses the first rings as a kernel does whose memory they may not have, and gives epoll in their place.
+func refusedRings(count int, errno unix.Errno) func(s *seams) {
+	return func(s *seams) {
+		var asked atomic.Int64
+		s.newEngine = func(_ string, _ int) (iouring.Engine, iouring.Probe, error) {
+			engine, probe, err := iouring.New("epoll", iouring.Config{})
+			if asked.Add(1) <= int64(count) {
+				probe.Cause, probe.Reason, probe.Err = map[unix.Errno]string{unix.ENOMEM: "enomem", unix.EAGAIN: "eagain", unix.EPERM: "eperm"}[errno], "refused: "+errno.Error(), errno
+			} else {
+				probe.Engine, probe.Cause, probe.Reason = "uring", "", "made in the end"
+			}
+			return engine, probe, err
+		}
+	}
+}
+
+// TestRingsAreWaitedFor: what passes is waited for, what does not is taken as it is, and the start says why there is no ring.
+func TestRingsAreWaitedFor(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		refused int
+		errno   unix.Errno
+		wait    time.Duration
+		says    string
+	}{
+		{"memory that comes back", 5, unix.ENOMEM, patience, "engine    uring on Linux"},
+		{"workers that come back", 5, unix.EAGAIN, patience, "engine    uring on Linux"},
+		{"memory that stays away", math.MaxInt, unix.ENOMEM, 30 * time.Millisecond, "refused: cannot allocate memory"},
+		{"a filter", 1, unix.EPERM, patience, "refused: operation not permitted"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			refuse := refusedRings(row.refused, row.errno)
+			tn := startNode(t, nodeOptions{shape: shape{"auto", 1}, seams: func(s *seams) { refuse(s); s.engineWait = row.wait }})
+			var said bytes.Buffer
+			tn.report(&said, nil)
+			if !strings.Contains(said.String(), row.says) {
+				t.Errorf("the start says\n%s\nwant %q", &said, row.says)
+			}
+			tn.createTopic("a", 1)
+			tn.dial().mustProduce("a", 0, batch("served"))
+		})
 	}
 }
