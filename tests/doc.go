@@ -8,9 +8,12 @@
 //	agents_test.go     log lines through rsyslog and syslog-ng into two groups, over a kill -9
 //	scripts_test.go    Python and JavaScript clients: the checks of compat/clients
 //	java_test.go       Apache Kafka's verifiable clients, and its formatters of __consumer_offsets
+//	collectd_test.go   metrics that collectd writes as JSON
 //	franz_test.go      idempotent produce, cooperative groups, and a group over a kill -9
 //	groups_test.go     KIP-848 groups of Apache Kafka's and franz-go's consumers: members come, go, are static, and
 //	                   migrate from the classic protocol and back
+//	share_test.go      share groups of Apache Kafka's console and verifiable share consumers, over kill -9
+//	crowd_test.go      a benchmark: a classic group of 7,000 members
 //	kafkadir_test.go   a directory that Apache Kafka wrote, opened in place; and both dump tools on every file
 //
 // Below it: protocol holds single requests against Kafka's answers, kafkatools every line that Apache Kafka's command line

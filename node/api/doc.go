@@ -31,19 +31,19 @@
 //
 // # Departures from Kafka
 //
-// Auto-created topics are told of in the answer that makes them; Kafka says UNKNOWN_TOPIC_OR_PARTITION until they are
-// there. A name that collides is INVALID_TOPIC_EXCEPTION then, where Kafka never answers anything else.
+// Of topics that a Metadata makes, one whose name collides is INVALID_TOPIC_EXCEPTION, where Kafka says of any that it is not
+// there yet.
 //
-// The node's own topics (__consumer_offsets, __transaction_state) cannot be created, deleted or grown by clients.
+// The node's own topics (__consumer_offsets, __transaction_state, __share_group_state) cannot be created, deleted or grown by
+// clients.
 //
 // Fetch 0 to 3 are served; versions that are not get error 35 where their layout can carry it.
 //
 // Where Kafka answers UNKNOWN_SERVER_ERROR to input that is merely wrong (a null name without an id, an unknown operation,
 // an empty name in DescribeTopicPartitions, too many new partitions), the answer is the code for that.
 //
-// AlterConfigs that names a resource twice is refused; Kafka never answers it. No level of a feature can be changed, since one
-// is built. DescribeQuorum tells of one voter where Kafka has its KRaft log.
+// AlterConfigs that names a resource twice is refused; Kafka never answers it. Of the features only share.version can be set to
+// another level, since one is built of each of the others. DescribeQuorum tells of one voter where Kafka has its KRaft log.
 //
-// validateOnly promises no topic id. ListGroups is refused as long as one coordinator is not ready. Share groups
-// are not built: their coordinator is refused with a code that clients show instead of trying again for ever.
+// ListGroups is refused as long as one coordinator is not ready.
 package api

@@ -12,7 +12,10 @@
 //
 //	table_network.go      who this node is, where it listens, what one client may take
 //	table_log.go          topics as they are created, and the partitions' files
-//	table_group.go        producers' state, consumer groups
+//	table_group.go        producers' state, groups of all protocols and their coordinators
+//	table_groupoverride.go, clientmetrics.go
+//	                      what a group and a subscription to clients' metrics may set
+//	table_quota.go        what quotas are measured over
 //	table_ringmill.go     ringmill's own
 //	table_topic.go        what a topic may override; each names the broker property that stands in (its synonym)
 //	table_security.go, table_storage.go, table_cluster.go, table_coordinator.go, table_process.go
@@ -46,6 +49,6 @@
 // Unknown names are errors and not warnings: a typing mistake in log.retention.ms costs data. node.id, process.roles and
 // listeners have defaults, so that a node starts without a file, and on the loopback address, since nothing protects it
 // elsewhere yet. log.dir's default is not used: data is under ringmill.data.dir. Files are read as UTF-8, where Java
-// reads ISO-8859-1: the difference shows only in bytes above 127. cleanup.policy and compression.type are accepted with
-// the values whose work is not built yet, since clients create topics with them; the table says so.
+// reads ISO-8859-1: the difference shows only in bytes above 127. compression.type is accepted with any of Kafka's values,
+// since clients create topics with them, and batches are stored as they were produced; the table says so.
 package config

@@ -48,7 +48,7 @@ type referenceSection struct {
 }
 
 var referenceSections = []referenceSection{
-	{"ringmill's own", "Those whose features are not built yet are further below.", ringmillProperties},
+	{"ringmill's own", "What Kafka has no name for.", ringmillProperties},
 	{"The node", "Who this node is.", identityProperties},
 	{"Network", "Where clients are served and what one client may take.", networkProperties},
 	{"Quotas", "What client quotas are measured over; the quotas themselves are set with `ringmill quota`, `kafka-configs` or any Kafka admin tool.", quotaProperties},

@@ -31,5 +31,5 @@ var clientMetricsProperties = withoutEffect(
 )
 
 const (
-	reasonStreamsGroups = "the streams group protocol (KIP-1071) is not built yet; classic and consumer groups are"
+	reasonStreamsGroups = "the streams group protocol (KIP-1071) is not built yet; classic, consumer and share groups are"
 )

@@ -1,7 +1,8 @@
 // Command ringmill is the node and its command line in one binary.
 //
 //	ringmill serve                      run a node
-//	ringmill topic | group | quota      see and change a cluster, through Kafka's admin API
+//	ringmill topic | group | config |   see and change a cluster, through Kafka's admin API
+//	  quota | txn | log-dirs | features
 //	ringmill produce | consume          move records between pipes and topics
 //	ringmill dump                       read segment files
 //
@@ -21,6 +22,8 @@
 //	main.go, root.go      process, root command, exit status
 //	output.go             text tables and JSON
 //	client.go             the Kafka client of all commands that are one
-//	topic*.go group*.go quota*.go produce.go consume.go dump.go serve.go version.go
+//	outage.go             what a node that does not answer is told as
+//	partitions.go         topics with partitions, as --topic takes them
+//	topic*.go group*.go config*.go quota*.go txn*.go logdirs.go features.go produce.go consume*.go dump.go serve.go version.go
 //	complete.go           what shells offer for arguments and flags
 package main

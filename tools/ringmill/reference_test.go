@@ -78,7 +78,7 @@ error, errors as one line that begins with "ringmill:". No command asks a questi
 | 1 | it failed: no node answered, or the node refused, or the files are damaged |
 | 2 | the command line or the configuration is wrong, and nothing was done |
 
-Completion for a shell, with topics and groups asked from the node:
+Completion for a shell, with topics and groups asked from the node; bash needs its package bash-completion:
 
 ` + "```sh" + `
 source <(ringmill completion bash)                                  # this shell
