@@ -3,7 +3,9 @@ package node
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"net"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -248,4 +250,37 @@ func TestConnectionLimits(t *testing.T) {
 			tn.stop()
 		}
 	})
+}
+
+// TestMemoryLimit: the runtime's limit lies a quarter above what clients may hold and above what lives, whatever that is, so that the
+// collector always has room.
+func TestMemoryLimit(t *testing.T) {
+	const mib = 1 << 20
+	for _, row := range []struct{ bound, live, want int64 }{
+		{2658 * mib, 20 * mib, 3328 * mib},
+		{2658 * mib, 2658 * mib, 3328 * mib},
+		{2658 * mib, 6000 * mib, 7552 * mib}, // 100,000 partitions and more
+		{64 * mib, 0, 192 * mib},
+	} {
+		if got := memoryLimit(row.bound, row.live); got != row.want {
+			t.Errorf("bound %d MiB, %d MiB live: %d MiB, want %d", row.bound/mib, row.live/mib, got/mib, row.want/mib)
+		}
+	}
+}
+
+// TestMemoryLimitOfTheProcess: the limit is set while a node serves, lifted when it stops, and the user's own stays.
+func TestMemoryLimitOfTheProcess(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	tn := startNode(t, nodeOptions{})
+	want := memoryLimit(tn.memoryBound(), 0)
+	if got := tn.limitMemory(); got != want || debug.SetMemoryLimit(-1) != want {
+		t.Errorf("the limit is %d, and %d is told; want %d", debug.SetMemoryLimit(-1), got, want)
+	}
+	tn.stop()
+	await(t, "the limit lifted", func() bool { return debug.SetMemoryLimit(-1) == math.MaxInt64 })
+	debug.SetMemoryLimit(before)
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	if got := tn.restart().limitMemory(); got != before || debug.SetMemoryLimit(-1) != before {
+		t.Errorf("the user's limit of %d became %d", before, got)
+	}
 }

@@ -26,7 +26,7 @@ func Serve(ctx context.Context, cfg *config.Config, notices []config.Notice, out
 	if err := n.start(); err != nil {
 		return err
 	}
-	n.report(out, notices)
+	n.report(out, notices, n.limitMemory())
 	select {
 	case <-ctx.Done():
 	case <-n.failed:
@@ -159,8 +159,8 @@ func (n *Node) startLoops() error {
 	return failed
 }
 
-// report tells the user where the node listens and what it picked.
-func (n *Node) report(out io.Writer, notices []config.Notice) {
+// report tells the user where the node listens and what it picked; limit is the runtime's on its memory.
+func (n *Node) report(out io.Writer, notices []config.Notice, limit int64) {
 	for _, notice := range notices {
 		fmt.Fprintf(out, "property without effect: %s\n", notice)
 	}
@@ -180,7 +180,8 @@ func (n *Node) report(out io.Writer, notices []config.Notice) {
 	fmt.Fprintf(out, "fetches   sendfile from the page cache; what is cold is read in by the ring first\n")
 	cfg := n.config()
 	fmt.Fprintf(out, "flush     %s; loops %d; journals up to %d MiB\n", cfg.FlushPolicy(), len(n.loops), cfg.JournalBytes*int64(len(n.loops))>>20)
-	fmt.Fprintf(out, "memory    up to %d MiB for clients, %d MiB of it for requests, %d MiB for answers\n", n.memoryBound()>>20, cfg.RequestMemoryBytes>>20, answersOfLoop(cfg.Loops)*cfg.Loops>>20)
+	fmt.Fprintf(out, "memory    up to %d MiB for clients, %d MiB of it for requests, %d MiB for answers; collected %s\n",
+		n.memoryBound()>>20, cfg.RequestMemoryBytes>>20, answersOfLoop(cfg.Loops)*cfg.Loops>>20, limitText(limit))
 	if n.http != nil {
 		fmt.Fprintf(out, "status    http://%s\n", n.http.listener.Addr())
 	}

@@ -94,7 +94,7 @@ func TestRingsAreWaitedFor(t *testing.T) {
 			refuse := refusedRings(row.refused, row.errno)
 			tn := startNode(t, nodeOptions{shape: shape{"auto", 1}, seams: func(s *seams) { refuse(s); s.engineWait = row.wait }})
 			var said bytes.Buffer
-			tn.report(&said, nil)
+			tn.report(&said, nil, 0)
 			if !strings.Contains(said.String(), row.says) {
 				t.Errorf("the start says\n%s\nwant %q", &said, row.says)
 			}
