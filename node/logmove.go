@@ -104,10 +104,12 @@ func (m *logMove) catchUp() error {
 		if err == nil && c != nil {
 			err = c.Run(m.step)
 		}
+		var target *segment.FutureLogError
 		switch lapsed := m.lapsed(); {
 		case lapsed != nil:
 			return lapsed
-		case errors.Is(err, fs.ErrNotExist): // retention took it since the plan
+		case errors.Is(err, fs.ErrNotExist) && !errors.As(err, &target): // retention took it since the plan
+			m.pause(moveRetryPause)
 		case err != nil:
 			return err
 		case c == nil || behind <= catchUpBytes && c.Last():

@@ -162,6 +162,12 @@ func TestFullDiskEndsAMove(t *testing.T) {
 
 // TestFailingDirectoryEndsAMove: the other directory goes offline, the log stays where it is and goes on.
 func TestFailingDirectoryEndsAMove(t *testing.T) {
+	for _, errno := range []unix.Errno{unix.EIO, unix.ENOENT} { // not to be taken for a segment that retention has removed
+		t.Run(errno.Error(), func(t *testing.T) { failingDirectoryEndsAMove(t, errno) })
+	}
+}
+
+func failingDirectoryEndsAMove(t *testing.T, errno unix.Errno) {
 	var f faults
 	tn := twoDirNode(t, nodeOptions{seams: f.under})
 	tn.createTopic("a", 1)
@@ -169,7 +175,7 @@ func TestFailingDirectoryEndsAMove(t *testing.T) {
 	c.mustProduce("a", 0, batch("before"))
 	from := tn.partition("a", 0).dir()
 	to := tn.other(from)
-	f.fail(iouring.EventSync, segment.FutureDirSuffix+"/", unix.EIO)
+	f.fail(iouring.EventSync, segment.FutureDirSuffix+"/", errno)
 	tn.MoveLog(wire.TopicPartition{Topic: "a"}, to.path)
 	await(t, "offline", func() bool { return to.offline.Load() && tn.moves.under(tn.partition("a", 0)) == nil })
 	c.mustProduce("a", 0, batch("after"))
