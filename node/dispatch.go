@@ -100,7 +100,10 @@ func (c *Conn) callCold(h wire.RequestHeader, body []byte, buf *buffer) {
 		return
 	}
 	c.serial = true
-	c.shares = c.shares || h.Key == wire.KeyShareFetch
+	if h.Key == wire.KeyShareFetch && !c.shares {
+		c.shares = true
+		c.loop.node.shares.connected(c.client.Connection)
+	}
 	call := &coldCall{pending: c.begin(h)}
 	if buf.provided < 0 { // what lay in a provided buffer is short
 		call.charged = len(body)

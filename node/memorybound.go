@@ -18,8 +18,8 @@ const (
 	quotaKinds = 5
 	// decodedFactor is how much larger than its bytes kmsg's form of a cold request may be.
 	decodedFactor = 32
-	// sharePartitionBytes is a partition in a share session.
-	sharePartitionBytes = 64
+	// sharePartitionBytes is a partition in a share session: its place in the line, and in the table of what its member was told.
+	sharePartitionBytes = 128
 	// answerGrowth is how much room an answer's bytes may take while others are appended to them.
 	answerGrowth = 2
 )

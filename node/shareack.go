@@ -1,8 +1,6 @@
 package node
 
 import (
-	"slices"
-
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ringmill/ringmill/control/share"
@@ -58,6 +56,7 @@ type partAcknowledged struct {
 // acknowledging are acknowledgements under way.
 type acknowledging struct {
 	known   []partAcknowledged
+	places  map[share.TopicIDPartition]int // in known
 	coming  chan partAcknowledged
 	waiting int
 }
@@ -67,8 +66,7 @@ func (a *acknowledging) wait(quit <-chan struct{}) []partAcknowledged {
 	for ; a.waiting > 0; a.waiting-- {
 		select {
 		case part := <-a.coming:
-			i := slices.IndexFunc(a.known, func(k partAcknowledged) bool { return k.TopicIDPartition == part.TopicIDPartition })
-			a.known[i] = part
+			a.known[a.places[part.TopicIDPartition]] = part
 		case <-quit:
 			return a.known
 		}
@@ -76,10 +74,15 @@ func (a *acknowledging) wait(quit <-chan struct{}) []partAcknowledged {
 	return a.known
 }
 
+func (a *acknowledging) add(part partAcknowledged) {
+	a.places[part.TopicIDPartition] = len(a.known)
+	a.known = append(a.known, part)
+}
+
 // acknowledge hands a member's acknowledgements to the share partitions. As in Kafka a partition that is there twice counts as
 // it is there last, and those with nothing to acknowledge are not answered if all are such.
 func (s *shareService) acknowledge(group, member string, all []partAcknowledgements) *acknowledging {
-	outcome := &acknowledging{coming: make(chan partAcknowledged, len(all))}
+	outcome := &acknowledging{coming: make(chan partAcknowledged, len(all)), places: make(map[share.TopicIDPartition]int)}
 	wanted := make(map[share.TopicIDPartition][]share.Acknowledgement, len(all))
 	var empty []share.TopicIDPartition
 	for _, part := range all {
@@ -97,18 +100,18 @@ func (s *shareService) acknowledge(group, member string, all []partAcknowledgeme
 		}
 		switch {
 		case code != wire.None:
-			outcome.known = append(outcome.known, partAcknowledged{TopicIDPartition: tp, code: code})
+			outcome.add(partAcknowledged{TopicIDPartition: tp, code: code})
 		case len(list) == 0:
 			empty = append(empty, tp)
 		default:
 			outcome.waiting++
-			outcome.known = append(outcome.known, partAcknowledged{TopicIDPartition: tp, code: wire.NotLeaderOrFollower})
+			outcome.add(partAcknowledged{TopicIDPartition: tp, code: wire.NotLeaderOrFollower})
 			s.acknowledgePart(share.Key{Group: group, Topic: tp.Topic, Partition: tp.Partition}, member, list, outcome)
 		}
 	}
 	if outcome.waiting > 0 {
 		for _, tp := range empty {
-			outcome.known = append(outcome.known, partAcknowledged{TopicIDPartition: tp})
+			outcome.add(partAcknowledged{TopicIDPartition: tp})
 		}
 	}
 	return outcome
@@ -131,13 +134,6 @@ func (s *shareService) acknowledgePart(key share.Key, member string, list []shar
 	})
 }
 
-// end ends a session at its member's wish: what it has acquired is given back.
-func (s *shareService) end(key share.SessionKey) {
-	if session := s.sessions.Remove(key); session != nil {
-		s.release(session)
-	}
-}
-
 // ShareAcknowledge takes a member's acknowledgements (KIP-932), and answers when they are in the log.
 func (n *Node) ShareAcknowledge(_ api.Client, req *kmsg.ShareAcknowledgeRequest) *kmsg.ShareAcknowledgeResponse {
 	s := n.shares
@@ -150,8 +146,9 @@ func (n *Node) ShareAcknowledge(_ api.Client, req *kmsg.ShareAcknowledgeRequest)
 		resp.ErrorCode = int16(code)
 		return resp
 	}
+	places := make(topicPlaces)
 	for _, part := range s.acknowledge(key.Group, key.Member.String(), acknowledgements(req)).wait(n.quit) {
-		addAcknowledged(resp, part)
+		addAcknowledged(resp, places, part)
 	}
 	if req.ShareSessionEpoch == share.FinalEpoch {
 		s.do(func() { s.end(key) })
@@ -159,14 +156,13 @@ func (n *Node) ShareAcknowledge(_ api.Client, req *kmsg.ShareAcknowledgeRequest)
 	return resp
 }
 
-func addAcknowledged(resp *kmsg.ShareAcknowledgeResponse, part partAcknowledged) {
+func addAcknowledged(resp *kmsg.ShareAcknowledgeResponse, places topicPlaces, part partAcknowledged) {
 	p := kmsg.NewShareAcknowledgeResponseTopicPartition()
 	if p.Partition, p.ErrorCode = int32(part.Partition), int16(part.code); part.message != "" {
 		p.ErrorMessage = &part.message
 	}
-	i := slices.IndexFunc(resp.Topics, func(t kmsg.ShareAcknowledgeResponseTopic) bool { return t.TopicID == part.Topic })
-	if i < 0 {
-		i = len(resp.Topics)
+	i := places.of(part.Topic)
+	if i == len(resp.Topics) {
 		resp.Topics = append(resp.Topics, kmsg.ShareAcknowledgeResponseTopic{TopicID: part.Topic})
 	}
 	resp.Topics[i].Partitions = append(resp.Topics[i].Partitions, p)

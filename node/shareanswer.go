@@ -1,38 +1,36 @@
 package node
 
 import (
-	"slices"
-
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/control/share"
 	"github.com/ringmill/ringmill/wire"
 )
 
 // answer fills in a ShareFetch's answer: what was acquired, what the member was not told before, and what became of its
 // acknowledgements.
 func (f *shareFetch) answer(resp *kmsg.ShareFetchResponse, acknowledged []partAcknowledged) {
+	places, codes := make(topicPlaces), make(map[share.TopicIDPartition]wire.ErrorCode, len(acknowledged))
+	for _, k := range acknowledged {
+		codes[k.TopicIDPartition] = k.code
+	}
 	for _, a := range f.parts {
-		i := slices.IndexFunc(acknowledged, func(k partAcknowledged) bool { return k.TopicIDPartition == a.TopicIDPartition })
-		if !f.session.Tell(a.TopicIDPartition, len(a.acquired) > 0, a.code != wire.None) && i < 0 {
+		code, acknowledged := codes[a.TopicIDPartition]
+		if !f.session.Tell(a.TopicIDPartition, len(a.acquired) > 0, a.code != wire.None) && !acknowledged {
 			continue
 		}
 		p := a.response()
-		if i >= 0 {
-			acknowledged[i].tell(&p)
-			acknowledged = slices.Delete(acknowledged, i, i+1)
-		}
-		addFetched(resp, a.Topic, p)
+		p.AcknowledgeErrorCode = int16(code)
+		addFetched(resp, places, a.Topic, p)
 	}
 	for _, k := range acknowledged {
+		if f.answers[k.TopicIDPartition] != nil {
+			continue
+		}
 		p := kmsg.NewShareFetchResponseTopicPartition()
-		p.Partition, p.Records = int32(k.Partition), []byte{}
-		k.tell(&p)
-		addFetched(resp, k.Topic, p)
+		p.Partition, p.Records, p.AcknowledgeErrorCode = int32(k.Partition), []byte{}, int16(k.code)
+		addFetched(resp, places, k.Topic, p)
 	}
-}
-
-func (k *partAcknowledged) tell(p *kmsg.ShareFetchResponseTopicPartition) {
-	p.AcknowledgeErrorCode = int16(k.code)
 }
 
 func (a *shareAnswer) response() kmsg.ShareFetchResponseTopicPartition {
@@ -49,10 +47,22 @@ func (a *shareAnswer) response() kmsg.ShareFetchResponseTopicPartition {
 	return p
 }
 
-func addFetched(resp *kmsg.ShareFetchResponse, topic wire.TopicID, p kmsg.ShareFetchResponseTopicPartition) {
-	i := slices.IndexFunc(resp.Topics, func(t kmsg.ShareFetchResponseTopic) bool { return t.TopicID == topic })
-	if i < 0 {
-		i = len(resp.Topics)
+// topicPlaces are the places of an answer's topics, by their ids.
+type topicPlaces map[wire.TopicID]int
+
+// of gives a topic's place; that of one that is new is behind all others.
+func (t topicPlaces) of(id wire.TopicID) int {
+	at, there := t[id]
+	if !there {
+		at = len(t)
+		t[id] = at
+	}
+	return at
+}
+
+func addFetched(resp *kmsg.ShareFetchResponse, places topicPlaces, topic wire.TopicID, p kmsg.ShareFetchResponseTopicPartition) {
+	i := places.of(topic)
+	if i == len(resp.Topics) {
 		resp.Topics = append(resp.Topics, kmsg.ShareFetchResponseTopic{TopicID: topic})
 	}
 	resp.Topics[i].Partitions = append(resp.Topics[i].Partitions, p)

@@ -28,6 +28,9 @@ type shareFetch struct {
 
 	session *share.Session // nil if nothing is fetched
 	parts   []*shareAnswer
+	answers map[share.TopicIDPartition]*shareAnswer // parts
+	// borrowed is what of the service's reads it has, until its answer is made; its goroutine's.
+	borrowed int
 	// wake tells a fetch that waits to go on; lines are the share partitions that it waits for.
 	wake  chan struct{}
 	lines []*sharePart
@@ -51,7 +54,7 @@ func (n *Node) ShareFetch(client api.Client, req *kmsg.ShareFetchRequest) *kmsg.
 		return shareFetchRefusal(code)
 	}
 	acks := fetchAcknowledgements(req)
-	if !s.do(func() { f.session, code = s.sessions.Fetch(asked) }) {
+	if !s.do(func() { code = s.begin(f, asked) }) {
 		return shareFetchRefusal(wire.NotLeaderOrFollower)
 	}
 	if code == wire.ShareSessionLimitReached { // or the client would ask again at once
@@ -62,6 +65,7 @@ func (n *Node) ShareFetch(client api.Client, req *kmsg.ShareFetchRequest) *kmsg.
 	}
 	outcome := s.acknowledge(f.key.Group, f.member, acks)
 	if f.session != nil {
+		defer f.giveBack()
 		f.fetch(asked.Epoch)
 	}
 	acknowledged := outcome.wait(n.quit)
@@ -69,6 +73,7 @@ func (n *Node) ShareFetch(client api.Client, req *kmsg.ShareFetchRequest) *kmsg.
 	resp.AcquisitionLockTimeoutMillis = int32(f.lockMS)
 	s.do(func() {
 		f.answer(resp, acknowledged)
+		s.fetched(f)
 		if asked.Epoch == share.FinalEpoch {
 			s.end(f.key)
 		}
@@ -130,18 +135,6 @@ func (s *shareService) newFetch(client api.Client, req *kmsg.ShareFetchRequest) 
 	return f, asked, wire.None
 }
 
-// sessionKeyOf names a member's session.
-func sessionKeyOf(group, member *string) (key share.SessionKey, code wire.ErrorCode) {
-	if group == nil || member == nil {
-		return key, wire.UnknownServerError
-	}
-	id, ok := wire.ParseTopicID(*member)
-	if !ok {
-		return key, wire.UnknownServerError
-	}
-	return share.SessionKey{Group: *group, Member: id}, wire.None
-}
-
 // fetch gathers records until there are some or the time is over.
 func (f *shareFetch) fetch(epoch int32) {
 	s := f.service
@@ -149,28 +142,42 @@ func (f *shareFetch) fetch(epoch int32) {
 	if !s.do(func() { f.resolve(epoch) }) || !f.wanted() || f.maxRecords <= 0 {
 		return
 	}
-	for done := false; !done; {
+	for {
 		over := !time.Now().Before(f.expires)
+		final, done, again := false, false, false
 		if !s.do(func() {
 			f.final = f.final || over
 			reads = f.gather()
+			final = f.final
 		}) {
 			return
 		}
-		again := false
 		if len(reads) > 0 {
-			s.reads.acquire(max(f.maxBytes, 0))
+			f.borrow()
 			f.read(reads)
-			running := s.do(func() { done, again = f.acquire(reads) })
-			s.reads.release(max(f.maxBytes, 0))
-			if !running {
+			if !s.do(func() { done, again = f.acquire(reads); final = f.final }) {
 				return
 			}
 		}
-		if done = done || f.final && !again; !done && !again && !f.sleep() {
+		if done || final && !again {
+			return
+		}
+		f.giveBack()
+		if !again && !f.sleep() {
 			return
 		}
 	}
+}
+
+// borrow waits until there is room for what the fetch reads.
+func (f *shareFetch) borrow() {
+	f.borrowed = max(f.maxBytes, shareReadChunk)
+	f.service.reads.acquire(f.borrowed)
+}
+
+func (f *shareFetch) giveBack() {
+	f.service.reads.release(f.borrowed)
+	f.borrowed = 0
 }
 
 // sleep waits until there is something to look at or the time is over; false if the node stops.
@@ -196,9 +203,11 @@ func (f *shareFetch) sleep() bool {
 
 // resolve lists the session's partitions.
 func (f *shareFetch) resolve(epoch int32) {
+	f.answers = make(map[share.TopicIDPartition]*shareAnswer)
 	for _, tp := range f.session.Partitions(epoch) {
 		part, code := f.service.node.sharePartition(tp)
 		f.parts = append(f.parts, &shareAnswer{TopicIDPartition: tp, part: part, code: code})
+		f.answers[tp] = f.parts[len(f.parts)-1]
 	}
 }
 
@@ -228,173 +237,7 @@ func (f *shareFetch) wanted() bool {
 
 // fail answers the partition of a share partition that cannot be had.
 func (f *shareFetch) fail(key share.Key, code wire.ErrorCode) {
-	for _, a := range f.parts {
-		if a.Topic == key.Topic && a.Partition == key.Partition {
-			a.part, a.code = nil, code
-		}
-	}
+	a := f.answerOf(key)
+	a.part, a.code = nil, code
 	f.final = true
-}
-
-// gather says what is to be read. If that is nothing it waits for all its partitions.
-func (f *shareFetch) gather() (reads []*shareRead) {
-	s := f.service
-	for _, a := range f.parts {
-		if a.part == nil {
-			continue
-		}
-		if a.part.gone.Load() {
-			if a.code = wire.UnknownTopicOrPartition; a.part.dir().offline.Load() {
-				a.code = wire.KafkaStorageError
-			}
-			a.part = nil
-			continue
-		}
-		sp := s.partOf(share.Key{Group: f.key.Group, Topic: a.Topic, Partition: a.Partition}, a.part)
-		if sp.machine == nil {
-			continue
-		}
-		logStart, highWatermark, lastStable := partitionView{a.part}.Offsets()
-		s.apply(sp, sp.machine.LogStartMoved(s.node.nowMS(), logStart))
-		bound := highWatermark
-		if f.committed {
-			bound = lastStable
-		}
-		if sp.held > 0 && s.held > shareHeldMax { // the member asks again
-			continue
-		}
-		from, ok := sp.machine.BeginFetch()
-		switch {
-		case !ok:
-		case from >= bound:
-			sp.machine.EndFetch()
-			s.watch(sp, highWatermark)
-		default:
-			reads = append(reads, &shareRead{part: sp, from: from, committed: f.committed})
-		}
-	}
-	if len(reads) == 0 && !f.final {
-		f.join(false)
-	}
-	return reads
-}
-
-// join puts the fetch at the end of the line of each of its partitions. A patient one has seen what there is, and it was too
-// little: it waits for more.
-func (f *shareFetch) join(patient bool) {
-	for _, a := range f.parts {
-		key := share.Key{Group: f.key.Group, Topic: a.Topic, Partition: a.Partition}
-		if sp := f.service.parts[key]; a.part != nil && sp != nil {
-			if patient {
-				sp.patient = append(sp.patient, f)
-			} else {
-				sp.waiters = append(sp.waiters, f)
-			}
-			f.lines = append(f.lines, sp)
-		}
-	}
-}
-
-// read reads what was gathered, each partition's even share of the bytes. The first batch of all is read however long it is.
-func (f *shareFetch) read(reads []*shareRead) {
-	left := f.maxRecords
-	whole := true
-	for _, r := range reads {
-		if left <= 0 {
-			return
-		}
-		r.maxBytes, r.maxRecords, r.whole = f.maxBytes/len(reads), left, whole
-		r.run(f.service.node)
-		if n := len(r.batches); n > 0 {
-			left -= int64(r.batches[n-1].Last - max(r.from, r.batches[0].Base) + 1)
-			whole = false
-		}
-	}
-}
-
-// acquire gives the member what was read. done says that it is an answer, again that there may be more to read now.
-func (f *shareFetch) acquire(reads []*shareRead) (done, again bool) {
-	enough := f.final || f.bytesOf(reads) >= f.minBytes
-	left := f.maxRecords
-	for _, r := range reads {
-		a := f.answerOf(r.part.key)
-		switch {
-		case r.part.dropped: // by a deletion, or because its state is another's
-			again = again || !f.final
-			continue
-		case r.code != wire.None:
-			a.code, done = r.code, true
-		case enough && len(r.batches) > 0 && left > 0:
-			left -= f.acquirePart(a, r, left)
-			done = done || len(a.acquired) > 0
-		}
-		r.part.machine.EndFetch()
-		again = f.service.cover(r, enough) || again
-	}
-	if done || again {
-		return done, again && !done
-	}
-	if !f.final {
-		f.join(!enough)
-	}
-	return false, false
-}
-
-func (f *shareFetch) bytesOf(reads []*shareRead) (bytes int) {
-	for _, r := range reads {
-		bytes += len(r.records)
-	}
-	return bytes
-}
-
-func (f *shareFetch) answerOf(key share.Key) *shareAnswer {
-	for _, a := range f.parts {
-		if a.Topic == key.Topic && a.Partition == key.Partition {
-			return a
-		}
-	}
-	panic("BUG: a share fetch has read a partition that it was not asked for: " + key.String())
-}
-
-// acquirePart acquires records of one partition and says how many.
-func (f *shareFetch) acquirePart(a *shareAnswer, r *shareRead, left int64) (taken int64) {
-	fx := r.part.machine.Acquire(f.service.node.nowMS(), share.Acquisition{
-		Member: f.member, LockMS: f.lockMS, From: r.from, Batches: r.batches, MaxRecords: left, BatchSize: f.batchSize,
-	})
-	f.service.apply(r.part, fx)
-	if len(fx.Acquired) == 0 {
-		return 0
-	}
-	a.acquired, a.records = fx.Acquired, r.slice(fx.Acquired)
-	for _, rng := range fx.Acquired {
-		taken += int64(rng.Last - rng.First + 1)
-	}
-	return taken
-}
-
-// cover sees to it that whoever waits for a share partition that was read hears of more: at once if there is something to
-// read other than what was, else when the high watermark moves. again says that the reader itself may look once more.
-func (s *shareService) cover(r *shareRead, enough bool) (again bool) {
-	sp := r.part
-	if sp.dropped {
-		return false
-	}
-	from, ok := sp.machine.BeginFetch()
-	if !ok { // until a lock ends, or an acknowledgement makes room
-		return false
-	}
-	sp.machine.EndFetch()
-	_, highWatermark, lastStable := partitionView{sp.part}.Offsets()
-	if r.committed {
-		highWatermark = min(highWatermark, lastStable)
-	}
-	more := from < highWatermark && (from != r.from || highWatermark > r.seen)
-	if more || !enough { // what was too little for one may do for another
-		s.wake(sp)
-	}
-	if more && enough {
-		return true
-	}
-	s.watch(sp, r.seen)
-	return false
 }

@@ -14,8 +14,33 @@ const (
 	shareLoadPauseMax = 500 * time.Millisecond
 )
 
+// shareLoadsMax is how many states are read at once: a member may ask for all partitions of a topic that has 100,000.
+const shareLoadsMax = 64
+
+// startLoad has a share partition's state read, when it is its turn.
+func (s *shareService) startLoad(sp *sharePart) {
+	if s.loading == shareLoadsMax {
+		s.unread = append(s.unread, sp)
+		return
+	}
+	s.loading++
+	go s.load(sp)
+}
+
+// nextLoad goes on with those that wait, when one was read.
+func (s *shareService) nextLoad() {
+	s.loading--
+	for len(s.unread) > 0 && s.loading < shareLoadsMax {
+		sp := s.unread[0]
+		if s.unread = s.unread[1:]; !sp.dropped {
+			s.startLoad(sp)
+		}
+	}
+}
+
 // load reads a share partition's state, in a goroutine of its own, and hands it to the service.
 func (s *shareService) load(sp *sharePart) {
+	defer s.inbox.put(s.nextLoad)
 	epoch := sp.part.published.leaderEpoch.Load()
 	for pause := shareLoadPauseMin; ; pause = min(2*pause, shareLoadPauseMax) {
 		state, ok := s.readState(sp.key, &epoch)

@@ -9,8 +9,8 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// shareReadBytesMax bounds what all ShareFetches hold of logs at once, shareAnswerBytesMax one of them but for its first
-// batch; a batch is never longer than wire lets it be.
+// shareReadBytesMax bounds what all ShareFetches hold of logs until their answers are made, shareAnswerBytesMax one of them; but
+// for one batch each, the first of its answer. shareReadChunk is what is read at a time, and the least that one counts for.
 const (
 	shareReadBytesMax   = 64 << 20
 	shareAnswerBytesMax = 8 << 20
@@ -211,28 +211,36 @@ func (r *shareRead) slice(acquired []share.AcquiredRange) []byte {
 // byteBudget bounds what several goroutines hold in memory. Who asks for more than all of it gets all.
 type byteBudget struct {
 	mu   sync.Mutex
-	cond *sync.Cond
+	less sync.Cond // used has become less
 	max  int
 	used int
 }
 
-func newByteBudget(max int) byteBudget { return byteBudget{max: max} }
+func newByteBudget(max int) *byteBudget {
+	b := &byteBudget{max: max}
+	b.less.L = &b.mu
+	return b
+}
 
 func (b *byteBudget) acquire(bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.cond == nil {
-		b.cond = sync.NewCond(&b.mu)
-	}
 	for b.used > 0 && b.used+bytes > b.max {
-		b.cond.Wait()
+		b.less.Wait()
 	}
 	b.used += bytes
+}
+
+// add takes more for who has some already, without waiting.
+func (b *byteBudget) add(bytes int) {
+	b.mu.Lock()
+	b.used += bytes
+	b.mu.Unlock()
 }
 
 func (b *byteBudget) release(bytes int) {
 	b.mu.Lock()
 	b.used -= bytes
 	b.mu.Unlock()
-	b.cond.Broadcast()
+	b.less.Broadcast()
 }

@@ -27,13 +27,18 @@ type shareService struct {
 	// waiting are acknowledgements and releases under way; what is called must not block.
 	waiting map[share.Handle]func(share.Done)
 	next    share.Handle
+	// fetching are the fetches under way of each session: one, unless the member has several connections.
+	fetching map[*share.Session][]*shareFetch
+	// loading counts the states that are being read, unread are the share partitions whose turn has not come.
+	loading int
+	unread  []*sharePart
 	// dueMS is when some share partition has something to do, or before.
 	dueMS int64
 	// held and inFlight are what the share partitions hold, see share.Effects; beyond shareHeldMax those that hold something
 	// acquire no more.
 	held, inFlight int64
 	// reads bounds what the requests read from logs at once.
-	reads   byteBudget
+	reads   *byteBudget
 	stopped chan struct{}
 	metrics shareMetrics
 }
@@ -52,8 +57,8 @@ type sharePart struct {
 	waiters []*shareFetch
 	// patient are fetches that wait for more bytes than there are.
 	patient []*shareFetch
-	// watching says that its partition's loop tells when the high watermark moves.
-	watching bool
+	// watch is what its partition's loop tells by when the high watermark moves; nil if nobody asked.
+	watch *shareWatch
 }
 
 // shareHeldMax bounds the runs of all share partitions together: 112 MiB. 500 share partitions may have all the records in
@@ -67,7 +72,7 @@ func newShareService(n *Node) *shareService {
 	return &shareService{
 		node: n, inbox: newServiceInbox(), sessions: share.NewSessions(n.config().ShareSessionsMax, sharePartitionsMax),
 		parts: make(map[share.Key]*sharePart), groups: make(map[string]map[share.Key]*sharePart),
-		waiting: make(map[share.Handle]func(share.Done)), dueMS: math.MaxInt64, reads: newByteBudget(shareReadBytesMax),
+		waiting: make(map[share.Handle]func(share.Done)), fetching: make(map[*share.Session][]*shareFetch), dueMS: math.MaxInt64, reads: newByteBudget(shareReadBytesMax),
 		stopped: make(chan struct{}),
 	}
 }
@@ -137,7 +142,7 @@ func (s *shareService) partOf(key share.Key, p *partition) *sharePart {
 		s.groups[key.Group] = make(map[share.Key]*sharePart)
 	}
 	s.groups[key.Group][key] = sp
-	go s.load(sp)
+	s.startLoad(sp)
 	return sp
 }
 
@@ -148,6 +153,7 @@ func (s *shareService) drop(sp *sharePart) {
 	}
 	sp.dropped, sp.nextTickMS = true, math.MaxInt64
 	s.count(sp, 0, 0)
+	s.unwatch(sp)
 	delete(s.parts, sp.key)
 	delete(s.groups[sp.key.Group], sp.key)
 	if len(s.groups[sp.key.Group]) == 0 {
@@ -241,12 +247,19 @@ func (f *shareFetch) rouse() {
 
 // watch has the partition's loop tell when the high watermark moves beyond seen.
 func (s *shareService) watch(sp *sharePart, seen wire.Offset) {
-	if sp.watching || sp.dropped {
+	if sp.watch != nil || sp.dropped {
 		return
 	}
-	sp.watching = true
-	w := &shareWatch{service: s, part: sp, seen: seen}
-	go sp.part.loop.send(w) // it waits while the mailbox is full
+	sp.watch = &shareWatch{service: s, part: sp, seen: seen}
+	go sp.part.loop.send(sp.watch) // it waits while the mailbox is full
+}
+
+// unwatch ends the wait of a share partition that is given up: a partition that is not written to would keep all that ever were.
+func (s *shareService) unwatch(sp *sharePart) {
+	if w := sp.watch; w != nil {
+		sp.watch = nil
+		go sp.part.loop.send(messageFunc(func(*Loop) { w.end() }))
+	}
 }
 
 // shareWatch is a share partition's wait for its partition's high watermark.
@@ -254,10 +267,20 @@ type shareWatch struct {
 	service *shareService
 	part    *sharePart
 	seen    wire.Offset
+	// ended is the loop's: the end may come before the beginning.
+	ended bool
+}
+
+func (w *shareWatch) end() {
+	w.ended = true
+	w.part.part.replica.CancelFetch(w)
 }
 
 // handle runs on the partition's loop.
 func (w *shareWatch) handle(*Loop) {
+	if w.ended {
+		return
+	}
 	p := w.part.part
 	if p.stopped != wire.None || !p.replica.WaitFetch(replicate.FetchWaiter{Ref: w}, w.seen) {
 		w.moved()
@@ -267,38 +290,12 @@ func (w *shareWatch) handle(*Loop) {
 // moved runs on the partition's loop.
 func (w *shareWatch) moved() {
 	w.service.inbox.put(func() {
-		w.part.watching = false
+		w.part.watch = nil
 		for len(w.part.patient) > 0 {
 			w.part.patient[0].rouse()
 		}
 		w.service.wake(w.part)
 	})
-}
-
-// disconnected gives back what the members had acquired whose sessions were opened on a connection.
-func (s *shareService) disconnected(connection uint64) {
-	s.inbox.put(func() {
-		ended, emptied := s.sessions.Disconnected(connection)
-		for _, session := range ended {
-			s.release(session)
-		}
-		for _, group := range emptied {
-			for _, sp := range s.groups[group] {
-				s.drop(sp)
-			}
-		}
-	})
-}
-
-// release gives back what the member of a session that ended has acquired.
-func (s *shareService) release(session *share.Session) {
-	for _, p := range session.Partitions(0) {
-		sp := s.parts[share.Key{Group: session.Key.Group, Topic: p.Topic, Partition: p.Partition}]
-		if sp != nil && sp.machine != nil {
-			h := s.await(func(share.Done) {})
-			s.apply(sp, sp.machine.Release(s.node.nowMS(), h, session.Key.Member.String()))
-		}
-	}
 }
 
 // topicDeleted gives up the share partitions of a deleted topic.

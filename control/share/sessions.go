@@ -1,6 +1,8 @@
 package share
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -19,6 +21,10 @@ type SessionKey struct {
 	Member wire.TopicID // a member id is a UUID, written as topic ids are
 }
 
+func (k SessionKey) compare(other SessionKey) int {
+	return cmp.Or(cmp.Compare(k.Group, other.Group), slices.Compare(k.Member[:], other.Member[:]))
+}
+
 // TopicIDPartition names a partition by its topic's id.
 type TopicIDPartition struct {
 	Topic     wire.TopicID
@@ -30,30 +36,31 @@ type Session struct {
 	Key SessionKey
 	// Epoch is that of the member's next request.
 	Epoch int32
-	// partitions are in the order in which they are fetched.
-	partitions []sessionPartition
+	// partitions are in the order in which they are fetched, but for those of moved, which go to the end of the line in its order
+	// before it is looked at again: one by one that would cost the square of what a member may ask for.
+	partitions []TopicIDPartition
+	moved      []TopicIDPartition
+	// told has the partitions, and says of each that the member has had an answer about it and need not be told that there is
+	// nothing new.
+	told       map[TopicIDPartition]bool
 	connection uint64
-}
-
-type sessionPartition struct {
-	TopicIDPartition
-	// told says that the member has had an answer about it and need not be told that there is nothing new.
-	told bool
+	// ended says that nobody gets an answer of it any more.
+	ended bool
 }
 
 // Sessions are the share sessions of a node. They have one owner.
 type Sessions struct {
 	max, maxPartitions int
 	byKey              map[SessionKey]*Session
-	byConnection       map[uint64][]SessionKey // opened there; some may have ended since, or been opened anew elsewhere
-	members            map[string]int          // sessions of each group
-	partitions         int                     // of all sessions
+	byConnection       map[uint64]map[SessionKey]*Session // opened there; of the connections that are there
+	members            map[string]int                     // sessions of each group
+	partitions         int                                // of all sessions
 }
 
 // NewSessions makes room for max sessions (group.share.max.share.sessions) with maxPartitions partitions together.
 func NewSessions(max, maxPartitions int) *Sessions {
 	return &Sessions{
-		max: max, maxPartitions: maxPartitions, byKey: map[SessionKey]*Session{}, byConnection: map[uint64][]SessionKey{}, members: map[string]int{},
+		max: max, maxPartitions: maxPartitions, byKey: map[SessionKey]*Session{}, byConnection: map[uint64]map[SessionKey]*Session{}, members: map[string]int{},
 	}
 }
 
@@ -72,8 +79,9 @@ type SessionFetch struct {
 // Fetch finds or opens the session of a ShareFetch and brings it up to date. A request that ends a session fetches nothing:
 // its session is nil.
 //
-// Codes: SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH, SHARE_SESSION_LIMIT_REACHED, and INVALID_REQUEST for
-// acknowledgements in the first request.
+// Codes: SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH, SHARE_SESSION_LIMIT_REACHED, INVALID_REQUEST for
+// acknowledgements in the first request, and NETWORK_EXCEPTION, which nobody gets, where the connection is not there any more:
+// nothing would end a session of it.
 func (s *Sessions) Fetch(f *SessionFetch) (*Session, wire.ErrorCode) {
 	session := s.byKey[f.Key]
 	switch {
@@ -99,15 +107,17 @@ func (s *Sessions) Fetch(f *SessionFetch) (*Session, wire.ErrorCode) {
 
 func (s *Sessions) open(f *SessionFetch) (*Session, wire.ErrorCode) {
 	s.Remove(f.Key)
+	opened := s.byConnection[f.Connection]
+	if opened == nil {
+		return nil, wire.NetworkException
+	}
 	if len(s.byKey) >= s.max || s.partitions+len(f.Asked) > s.maxPartitions {
 		return nil, wire.ShareSessionLimitReached
 	}
-	session := &Session{Key: f.Key, Epoch: nextEpoch(InitialEpoch), connection: f.Connection}
+	session := &Session{Key: f.Key, Epoch: nextEpoch(InitialEpoch), told: map[TopicIDPartition]bool{}, connection: f.Connection}
 	session.update(f.Asked, nil)
 	s.byKey[f.Key] = session
-	if opened := s.byConnection[f.Connection]; !slices.Contains(opened, f.Key) {
-		s.byConnection[f.Connection] = append(opened, f.Key)
-	}
+	opened[f.Key] = session
 	s.members[f.Key.Group]++
 	s.partitions += len(session.partitions)
 	return session, wire.None
@@ -137,6 +147,8 @@ func (s *Sessions) Remove(key SessionKey) *Session {
 		return nil
 	}
 	delete(s.byKey, key)
+	delete(s.byConnection[session.connection], key)
+	session.ended = true
 	s.partitions -= len(session.partitions)
 	if s.members[key.Group]--; s.members[key.Group] == 0 {
 		delete(s.members, key.Group)
@@ -144,75 +156,94 @@ func (s *Sessions) Remove(key SessionKey) *Session {
 	return session
 }
 
-// Disconnected ends the sessions that were opened on a connection; Kafka ends the last of them alone. Those that their members
-// have opened anew on another connection stay. emptied are groups that have no sessions left.
-func (s *Sessions) Disconnected(connection uint64) (ended []*Session, emptied []string) {
-	keys := s.byConnection[connection]
-	delete(s.byConnection, connection)
-	for _, key := range keys {
-		if live := s.byKey[key]; live != nil && live.connection == connection {
-			ended = append(ended, s.Remove(key))
-		}
-		if s.members[key.Group] == 0 && !slices.Contains(emptied, key.Group) {
-			emptied = append(emptied, key.Group)
-		}
-	}
-	return ended, emptied
+// Of is a member's session; nil if it has none.
+func (s *Sessions) Of(key SessionKey) *Session { return s.byKey[key] }
+
+// Empty says that a group has no sessions.
+func (s *Sessions) Empty(group string) bool { return s.members[group] == 0 }
+
+// Connected says that sessions may be opened on a connection, before it asks for one.
+func (s *Sessions) Connected(connection uint64) {
+	s.byConnection[connection] = map[SessionKey]*Session{}
 }
+
+// Disconnected ends the sessions that were opened on a connection; Kafka ends the last of them alone. Those that their members
+// have opened anew on another connection stay.
+func (s *Sessions) Disconnected(connection uint64) (ended []*Session) {
+	for _, key := range slices.SortedFunc(maps.Keys(s.byConnection[connection]), SessionKey.compare) {
+		ended = append(ended, s.Remove(key))
+	}
+	delete(s.byConnection, connection)
+	return ended
+}
+
+// Ended says that the session is over: its member has ended it or opened another, or its connection is gone.
+func (s *Session) Ended() bool { return s.ended }
 
 // Partitions are what the session fetches, those first that it is the turn of (PartitionRotateStrategy).
 func (s *Session) Partitions(epoch int32) []TopicIDPartition {
+	s.settle()
 	n := len(s.partitions)
-	list := make([]TopicIDPartition, 0, n)
 	if n == 0 {
-		return list
+		return nil
 	}
 	first := int(epoch) % n
-	for i := range n {
-		list = append(list, s.partitions[(first+i)%n].TopicIDPartition)
-	}
-	return list
+	return slices.Concat(s.partitions[first:], s.partitions[:first])
 }
 
 // Tell says whether a partition belongs in an answer: one that has records or an error does, and one that the member has not
 // been told of yet. What had records goes to the end of the line.
 func (s *Session) Tell(p TopicIDPartition, records, failed bool) bool {
-	i := s.index(p)
-	if i < 0 {
+	told, has := s.told[p]
+	if !has {
 		return records || failed
 	}
-	tell := records || failed || !s.partitions[i].told
-	s.partitions[i].told = !failed
+	s.told[p] = !failed
 	if records {
-		moved := s.partitions[i]
-		s.partitions = append(slices.Delete(s.partitions, i, i+1), moved)
+		s.moved = append(s.moved, p)
 	}
-	return tell
+	return records || failed || !told
 }
 
-func (s *Session) index(p TopicIDPartition) int {
-	return slices.IndexFunc(s.partitions, func(have sessionPartition) bool { return have.TopicIDPartition == p })
+// settle moves those to the end of the line that had records.
+func (s *Session) settle() {
+	if len(s.moved) == 0 {
+		return
+	}
+	last := make(map[TopicIDPartition]int, len(s.moved)) // of its moves
+	for i, p := range s.moved {
+		last[p] = i
+	}
+	s.partitions = slices.DeleteFunc(s.partitions, func(p TopicIDPartition) bool {
+		_, moved := last[p]
+		return moved
+	})
+	for i, p := range s.moved {
+		if last[p] == i {
+			s.partitions = append(s.partitions, p)
+		}
+	}
+	s.moved = nil
 }
 
 func (s *Session) update(asked, forget []TopicIDPartition) {
-	have := make(map[TopicIDPartition]bool, len(s.partitions))
-	for _, p := range s.partitions {
-		have[p.TopicIDPartition] = true
-	}
+	s.settle()
 	for _, p := range asked {
-		if !have[p] {
-			have[p] = true
-			s.partitions = append(s.partitions, sessionPartition{TopicIDPartition: p})
+		if _, has := s.told[p]; !has {
+			s.told[p] = false
+			s.partitions = append(s.partitions, p)
 		}
 	}
 	if len(forget) == 0 {
 		return
 	}
-	gone := make(map[TopicIDPartition]bool, len(forget))
 	for _, p := range forget {
-		gone[p] = true
+		delete(s.told, p)
 	}
-	s.partitions = slices.DeleteFunc(s.partitions, func(p sessionPartition) bool { return gone[p.TopicIDPartition] })
+	s.partitions = slices.DeleteFunc(s.partitions, func(p TopicIDPartition) bool {
+		_, has := s.told[p]
+		return !has
+	})
 }
 
 // nextEpoch is the epoch after one that was used.

@@ -20,10 +20,19 @@ func fetchOf(member byte, epoch int32, asked ...wire.PartitionIndex) *SessionFet
 	return &SessionFetch{Key: sessionKey(member), Epoch: epoch, Asked: partitionsOf(asked...), Connection: uint64(member)}
 }
 
+// newSessions has connections 0 to 9.
+func newSessions(max, maxPartitions int) *Sessions {
+	s := NewSessions(max, maxPartitions)
+	for connection := range uint64(10) {
+		s.Connected(connection)
+	}
+	return s
+}
+
 func sessionKey(member byte) SessionKey { return SessionKey{"g", wire.TopicID{member}} }
 
 func TestSessionEpochs(t *testing.T) {
-	s := NewSessions(2, 100)
+	s := newSessions(2, 100)
 	for _, step := range []struct {
 		name  string
 		fetch *SessionFetch
@@ -54,7 +63,7 @@ func TestSessionEpochs(t *testing.T) {
 }
 
 func TestAcknowledgeEpochs(t *testing.T) {
-	s := NewSessions(2, 100)
+	s := newSessions(2, 100)
 	s.Fetch(fetchOf(1, InitialEpoch, 0))
 	for _, step := range []struct {
 		epoch int32
@@ -72,7 +81,7 @@ func TestAcknowledgeEpochs(t *testing.T) {
 }
 
 func TestSessionEpochWraps(t *testing.T) {
-	s := NewSessions(1, 100)
+	s := newSessions(1, 100)
 	session, _ := s.Fetch(fetchOf(1, InitialEpoch))
 	session.Epoch = math.MaxInt32
 	if s.Fetch(fetchOf(1, math.MaxInt32)); session.Epoch != 1 {
@@ -81,7 +90,7 @@ func TestSessionEpochWraps(t *testing.T) {
 }
 
 func TestSessionPartitions(t *testing.T) {
-	s := NewSessions(1, 4)
+	s := newSessions(1, 4)
 	session, _ := s.Fetch(fetchOf(1, InitialEpoch, 0, 1, 1, 2))
 	same := func(what string, got, want []TopicIDPartition) {
 		t.Helper()
@@ -116,7 +125,7 @@ func TestSessionPartitions(t *testing.T) {
 }
 
 func TestSessionEndsWithItsConnection(t *testing.T) {
-	s := NewSessions(4, 100)
+	s := newSessions(4, 100)
 	for _, member := range []byte{1, 2, 3} {
 		f := fetchOf(member, InitialEpoch, 0)
 		f.Connection = uint64(member) / 2 // 2 and 3 share one
@@ -125,19 +134,55 @@ func TestSessionEndsWithItsConnection(t *testing.T) {
 	for _, step := range []struct {
 		connection uint64
 		ended      int
-		emptied    []string
-	}{{9, 0, nil}, {0, 1, nil}, {0, 0, nil}} {
-		if ended, emptied := s.Disconnected(step.connection); len(ended) != step.ended || !slices.Equal(emptied, step.emptied) {
-			t.Errorf("connection %d: ended %v, emptied %v", step.connection, ended, emptied)
+	}{{9, 0}, {0, 1}, {0, 0}} {
+		if ended := s.Disconnected(step.connection); len(ended) != step.ended || s.Empty("g") {
+			t.Errorf("connection %d: ended %v, the group is empty: %v", step.connection, ended, s.Empty("g"))
 		}
 	}
 	moved := fetchOf(2, InitialEpoch, 0)
 	moved.Connection = 5
 	s.Fetch(moved)
-	if ended, emptied := s.Disconnected(1); len(ended) != 1 || ended[0].Key != sessionKey(3) || emptied != nil {
-		t.Errorf("a connection that one member has left: ended %v, emptied %v", ended, emptied)
+	if ended := s.Disconnected(1); len(ended) != 1 || ended[0].Key != sessionKey(3) || s.Empty("g") {
+		t.Errorf("a connection that one member has left: ended %v, the group is empty: %v", ended, s.Empty("g"))
 	}
-	if ended, emptied := s.Disconnected(5); len(ended) != 1 || !slices.Equal(emptied, []string{"g"}) {
-		t.Errorf("the last connection: ended %v, emptied %v", ended, emptied)
+	if ended := s.Disconnected(5); len(ended) != 1 || !s.Empty("g") {
+		t.Errorf("the last connection: ended %v, the group is empty: %v", ended, s.Empty("g"))
+	}
+}
+
+// A client that opens and ends sessions leaves nothing behind, though its connection stays.
+func TestEndedSessionsAreForgotten(t *testing.T) {
+	s := newSessions(4, 100)
+	for i := range byte(200) {
+		f := fetchOf(i, InitialEpoch, 0)
+		f.Connection = 7
+		if _, code := s.Fetch(f); code != wire.None {
+			t.Fatal(code)
+		}
+		s.Remove(f.Key)
+	}
+	if len(s.byKey)+len(s.byConnection[7])+len(s.members)+s.partitions > 0 {
+		t.Errorf("left: %d sessions, %d of the connection, %d groups, %d partitions", len(s.byKey), len(s.byConnection[7]), len(s.members), s.partitions)
+	}
+}
+
+// What had records goes to the end of the line once, in the order of its last records, however often it had some.
+func TestPartitionsWithRecordsMoveOnce(t *testing.T) {
+	s := newSessions(1, 100)
+	session, _ := s.Fetch(fetchOf(1, InitialEpoch, 0, 1, 2, 3))
+	for _, i := range []wire.PartitionIndex{0, 2, 0} {
+		session.Tell(partitionsOf(i)[0], true, false)
+	}
+	if got := session.Partitions(0); !slices.Equal(got, partitionsOf(1, 3, 2, 0)) {
+		t.Errorf("the line is %v", got)
+	}
+}
+
+// A request that comes after its connection has gone begins no session: nothing would ever end it.
+func TestNoSessionOfAConnectionThatIsGone(t *testing.T) {
+	s := newSessions(4, 100)
+	s.Disconnected(3)
+	if session, code := s.Fetch(fetchOf(3, InitialEpoch, 0)); session != nil || code != wire.NetworkException {
+		t.Errorf("session %v, %s", session, code)
 	}
 }
