@@ -27,7 +27,7 @@ var rows = [...]row{
 	initProducerIDRow, offsetForLeaderEpochRow, addPartitionsRow, addOffsetsRow, endTxnRow, writeTxnMarkersRow, txnOffsetCommitRow,
 	describeACLsRow, createACLsRow, deleteACLsRow, describeConfigsRow, alterConfigsRow, alterReplicaLogDirsRow, describeLogDirsRow, createPartitionsRow,
 	deleteGroupsRow, electLeadersRow, incrementalAlterConfigsRow, alterPartitionReassignmentsRow, listPartitionReassignmentsRow,
-	offsetDeleteRow, describeClientQuotasRow, alterClientQuotasRow, describeQuorumRow, updateFeaturesRow, describeClusterRow,
+	offsetDeleteRow, describeClientQuotasRow, alterClientQuotasRow, describeUserSCRAMCredentialsRow, describeQuorumRow, updateFeaturesRow, describeClusterRow,
 	describeProducersRow, describeTransactionsRow, listTransactionsRow,
 	consumerGroupHeartbeatRow, consumerGroupDescribeRow, listConfigResourcesRow, describeTopicPartitionsRow,
 	shareGroupHeartbeatRow, shareGroupDescribeRow, shareFetchRow, shareAcknowledgeRow,

@@ -142,6 +142,11 @@ var nodeSweeps = []sweep{
 		{name: "a quota, only validated", request: func(s *scene) kmsg.Request { return quotaRequest(s.name("user"), "producer_byte_rate") }},
 		{name: "of a kind that is none", request: func(s *scene) kmsg.Request { return quotaRequest(s.name("user"), "odd") }},
 	}},
+	{50, []exchange{
+		{name: "all users", request: func(*scene) kmsg.Request { return kmsg.NewPtrDescribeUserSCRAMCredentialsRequest() }},
+		{name: "a user that has none", request: func(s *scene) kmsg.Request { return scramRequest(s.name("user")) }},
+		{name: "the same twice", request: func(s *scene) kmsg.Request { user := s.name("user"); return scramRequest(user, user) }},
+	}},
 	{55, []exchange{
 		{name: "of another topic", request: func(s *scene) kmsg.Request { return quorumRequest("other") }},
 		{name: "of the metadata", request: func(s *scene) kmsg.Request { return quorumRequest("__cluster_metadata") }, trim: onlyVoters},
@@ -172,6 +177,14 @@ func quotaRequest(user, key string) *kmsg.AlterClientQuotasRequest {
 	req.ValidateOnly = true
 	req.Entries = []kmsg.AlterClientQuotasRequestEntry{{Entity: []kmsg.AlterClientQuotasRequestEntryEntity{{Type: "user", Name: &user}},
 		Ops: []kmsg.AlterClientQuotasRequestEntryOp{{Key: key, Value: 1 << 20}}}}
+	return req
+}
+
+func scramRequest(users ...string) *kmsg.DescribeUserSCRAMCredentialsRequest {
+	req := kmsg.NewPtrDescribeUserSCRAMCredentialsRequest()
+	for _, name := range users {
+		req.Users = append(req.Users, kmsg.DescribeUserSCRAMCredentialsRequestUser{Name: name})
+	}
 	return req
 }
 
