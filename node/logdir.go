@@ -19,8 +19,10 @@ import (
 // logDir is one of log.dirs: Kafka's files and nothing else.
 type logDir struct {
 	path string
-	fs   segment.FS
-	lock *os.File
+	// absolute is the path that clients are told and name it by, as in Kafka, wherever log.dirs begins.
+	absolute string
+	fs       segment.FS
+	lock     *os.File
 	// inlineAppends says that the file system hands ring writes to worker threads, so that small appends are made by
 	// the loop itself; kind is its name.
 	inlineAppends bool
@@ -42,6 +44,9 @@ const lockName = ".lock"
 func openLogDir(path string, fsys segment.FS, appendPath string) (*logDir, error) {
 	d := &logDir{path: path, fs: fsys}
 	var err error
+	if d.absolute, err = filepath.Abs(path); err != nil {
+		return nil, startError(path, err)
+	}
 	if d.lock, err = lockDir(path); err != nil {
 		return nil, err
 	}

@@ -1,10 +1,13 @@
 package node
 
 import (
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/wire"
 )
 
 // TestDescribeLogDirsTellsTheBytesOfLogs: the batches that were written, in two partitions, also after a restart.
@@ -25,6 +28,25 @@ func TestDescribeLogDirsTellsTheBytesOfLogs(t *testing.T) {
 			t.Fatal(err)
 		}
 		tn = tn.restart()
+	}
+}
+
+// TestRelativeLogDirIsToldAbsolute, and is named so in a move: what is relative to the node means nothing to its clients.
+func TestRelativeLogDirIsToldAbsolute(t *testing.T) {
+	above := t.TempDir()
+	t.Chdir(above)
+	tn := startNode(t, nodeOptions{dir: "data"})
+	tn.createTopic("a", 1)
+	told := filepath.Join(above, "data", "logs")
+	if dirs := tn.LogDirs(); len(dirs) != 1 || dirs[0].Path != told {
+		t.Errorf("%+v, want %s", dirs, told)
+	}
+	tp := wire.TopicPartition{Topic: "a", Partition: 0}
+	if code := tn.MoveLog(tp, told); code != wire.None {
+		t.Errorf("to where it lies: %s", code)
+	}
+	if code := tn.MoveLog(tp, tn.dirs[0].path); code != wire.LogDirNotFound {
+		t.Errorf("to a relative path: %s", code)
 	}
 }
 

@@ -90,10 +90,10 @@ func (n *Node) beginMove(p *partition, to *logDir, dir string) wire.ErrorCode {
 	return wire.None
 }
 
-// dirNamed is the log directory of that name, as log.dirs has it; nil if there is none.
+// dirNamed is the log directory with that absolute path; nil if there is none.
 func (n *Node) dirNamed(path string) *logDir {
 	for _, d := range n.dirs {
-		if d.path == path {
+		if d.absolute == path {
 			return d
 		}
 	}
