@@ -2,6 +2,7 @@ package node
 
 import (
 	"maps"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,26 +49,26 @@ func clientWindows(cfg *config.Config) quota.Windows {
 	return quota.Windows{Count: cfg.QuotaWindows, SizeMS: int64(cfg.QuotaWindowSeconds) * 1000}
 }
 
-// set has the metadata's quotas in force for every request from now on.
+// quotaKeys are the kinds' names in the metadata.
+var quotaKeys = map[quotaKind]string{
+	quotaProduce: quota.ProducerByteRate, quotaFetch: quota.ConsumerByteRate,
+	quotaRequest: quota.RequestPercentage, quotaMutation: quota.ControllerMutationRate,
+}
+
+// set has the metadata's quotas in force for every request from now on. The loops do not wait while they are looked through.
 func (q *clientQuotas) set(m *image.Image) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	var limited quotaKind
-	for kind, k := range map[quotaKind]struct {
-		key string
-		set func(quota.Limits)
-	}{
-		quotaProduce:  {quota.ProducerByteRate, q.produce.SetLimits},
-		quotaFetch:    {quota.ConsumerByteRate, q.fetch.SetLimits},
-		quotaRequest:  {quota.RequestPercentage, q.request.SetLimits},
-		quotaMutation: {quota.ControllerMutationRate, q.mutations.SetLimits},
-	} {
-		limits := quota.LimitsOf(m, k.key)
-		k.set(limits)
-		if !limits.None() {
+	limits, limited := make(map[quotaKind]quota.Limits, len(quotaKeys)), quotaKind(0)
+	for kind, key := range quotaKeys {
+		if limits[kind] = quota.LimitsOf(m, key); !limits[kind].None() {
 			limited |= kind
 		}
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.produce.SetLimits(limits[quotaProduce])
+	q.fetch.SetLimits(limits[quotaFetch])
+	q.request.SetLimits(limits[quotaRequest])
+	q.mutations.SetLimits(limits[quotaMutation])
 	q.limited.Store(uint32(limited))
 }
 
@@ -144,18 +145,23 @@ func quotaClient(c *api.Client) quota.Client { return quota.Client{User: c.User,
 
 // AlterClientQuotas makes quotas durable and has them in force.
 func (n *Node) AlterClientQuotas(records []image.ClientQuotaRecord) (wire.ErrorCode, string) {
-	changes, entities := make([]image.Record, len(records)), make([]image.QuotaEntity, len(records))
+	changes, set := make([]image.Record, len(records)), make([]image.QuotaEntity, 0, len(records))
 	for i, r := range records {
-		changes[i], entities[i] = r, r.Entity
+		if changes[i] = r; !r.Remove {
+			set = append(set, r.Entity)
+		}
 	}
-	found := n.lookUpHosts(entities)
+	found := n.lookUpHosts(set)
 	n.metaMu.Lock()
 	defer n.metaMu.Unlock()
-	maps.Copy(n.addresses, found)
 	m, err := n.applyMeta(changes...)
 	if err != nil {
 		return storageCode(err)
 	}
+	maps.Copy(n.addresses, found)
+	maps.DeleteFunc(n.addresses, func(name string, _ netip.Addr) bool {
+		return m.ClientQuotas(image.QuotaEntity{IP: image.NamedQuota(name)}) == nil
+	})
 	n.setQuotas(m)
 	return wire.None, ""
 }

@@ -317,6 +317,31 @@ func TestConnectionsOfAnAddressOverQuota(t *testing.T) {
 	tn.dial().alive()
 }
 
+// The descriptors that are left for files are not for connections that are held either.
+func TestHeldConnectionsLeaveDescriptors(t *testing.T) {
+	tn := startNode(t, nodeOptions{})
+	tn.setQuota(image.QuotaEntity{IP: image.DefaultQuota}, quota.ConnectionCreationRate, 0.0001)
+	tn.loops[0].on(func(*Loop) { tn.seams.connDescriptors = 1 })
+	tn.dial().awaitClosed()
+	if n := tn.metrics.held.Get(); n != 0 {
+		t.Errorf("%d connections were held", n)
+	}
+}
+
+// The addresses of hosts are remembered for as long as they have quotas.
+func TestAddressesGoWithTheirQuotas(t *testing.T) {
+	tn := startNode(t, nodeOptions{})
+	host := image.QuotaEntity{IP: image.NamedQuota("localhost")}
+	for _, step := range []struct{ rate, addresses float64 }{{5, 1}, {0, 0}} {
+		tn.setQuota(host, quota.ConnectionCreationRate, step.rate)
+		tn.metaMu.Lock()
+		if n := len(tn.addresses); n != int(step.addresses) {
+			t.Errorf("%d addresses at a rate of %v", n, step.rate)
+		}
+		tn.metaMu.Unlock()
+	}
+}
+
 // A node that stops does not wait for those that it holds up.
 func TestStopWithThrottledClients(t *testing.T) {
 	tn := startNode(t, nodeOptions{set: []string{"quota.window.size.seconds=3600", "quota.window.num=2"}})
