@@ -132,18 +132,23 @@ func (l *Loop) accepted(index int, e *iouring.Event) {
 // admit has a connection served, if nothing speaks against it.
 func (l *Loop) admit(ln *listener, fd int) {
 	peer := peerOf(fd)
-	if d := l.node.connectionRates.admit(ln.name, peer.Addr().Unmap()); d > 0 {
-		l.hold(fd, d)
-		return
-	}
 	host := peer.Addr().Unmap().String()
 	switch {
-	case fd >= l.node.seams.connDescriptors:
+	case l.node.stopping.Load():
+		l.metrics.refused.Inc()
+		_ = unix.Close(fd)
+		return
+	case fd >= l.node.seams.connDescriptors: // nor are any of the rest held
 		l.node.log.throttled("connection refused: the rest of the descriptors is for files", "peer", host, "descriptors", l.node.seams.connDescriptors,
 			"cure", "raise the process's limit of open files (ulimit -n)")
 		_ = unix.Close(fd)
 		return
-	case l.node.stopping.Load() || !ln.limits.admit(host, l.node.config()):
+	}
+	if d := l.node.connectionRates.admit(ln.name, peer.Addr().Unmap()); d > 0 {
+		l.hold(fd, d)
+		return
+	}
+	if !ln.limits.admit(host, l.node.config()) {
 		l.metrics.refused.Inc()
 		l.node.log.throttled("connection refused: too many", "peer", host, "properties", "max.connections, max.connections.per.ip")
 		_ = unix.Close(fd)
