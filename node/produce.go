@@ -83,14 +83,15 @@ func (l *Loop) serveProduce(c *Conn, h wire.RequestHeader, body []byte, buf *buf
 		c.refuse("malformed Produce", "version", int16(h.Version), "error", err)
 		return false
 	}
-	if n := countPartitions(in); n > producePartitionsMax {
-		c.refuse("Produce has too many partitions", "partitions", n, "max", producePartitionsMax)
+	entries := countPartitions(in)
+	if entries > producePartitionsMax {
+		c.refuse("Produce has too many partitions", "partitions", entries, "max", producePartitionsMax)
 		return false
 	}
-	items, ok := l.chargeItems(countPartitions(in), len(body))
+	items, ok := l.chargeItems(entries, len(body))
 	if !ok {
-		c.refuse("Produce has entries without records, and there is no memory for them", "partitions", countPartitions(in), "bytes", len(body))
-		return
+		c.refuse("Produce has entries without records, and there is no memory for them", "partitions", entries, "bytes", len(body))
+		return false
 	}
 	req := l.takeProduce()
 	req.charged = items

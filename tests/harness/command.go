@@ -52,12 +52,6 @@ func (c Command) Try() (string, string, error) {
 	return stdout.String(), stderr.String(), err
 }
 
-// Output runs argv with the default time limit.
-func Output(tb testing.TB, argv ...string) string {
-	tb.Helper()
-	return Command{Argv: argv}.Output(tb)
-}
-
 // cut bounds what a failure prints.
 func cut(s string) string {
 	const most = 4000
