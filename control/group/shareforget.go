@@ -26,7 +26,9 @@ func (c *Coordinator) deleteShareOffsets(h Handle, req *kmsg.DeleteShareGroupOff
 	d.group = g
 	var doomed assignor.Assignment
 	for i := range req.Topics {
-		doomed = doomed.Union(c.deletableOffsets(d, req.Topics[i].Topic))
+		if t := c.topics.image.ByName(req.Topics[i].Topic); t == nil || doomed.Of(t.ID) == nil { // once, however often it is named
+			doomed = doomed.Union(c.deletableOffsets(d, req.Topics[i].Topic))
+		}
 	}
 	if len(doomed) == 0 {
 		c.reply(h, d.resp)
