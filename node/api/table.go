@@ -1,7 +1,10 @@
 package api
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"reflect"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -79,6 +82,9 @@ func Answer(dst []byte, b Broker, r *Request) ([]byte, error) {
 	return resp.AppendTo(dst), nil
 }
 
+// ErrLongString is of a request with a string of more than 32,767 bytes, which no string of Kafka's protocol may have.
+var ErrLongString = errors.New("a string is too long")
+
 // decode reads a body with kmsg.
 func decode(h wire.RequestHeader, body []byte) (kmsg.Request, error) {
 	req := kmsg.RequestForKey(int16(h.Key))
@@ -88,6 +94,11 @@ func decode(h wire.RequestHeader, body []byte) (kmsg.Request, error) {
 	req.SetVersion(int16(h.Version))
 	if err := req.ReadFrom(body); err != nil {
 		return nil, fmt.Errorf("api: %s version %d, %d bytes: %w", h.Key, h.Version, len(body), err)
+	}
+	if len(body) > math.MaxInt16 {
+		if n := longString(reflect.ValueOf(req)); n > 0 {
+			return nil, fmt.Errorf("api: %s version %d: %w: one of %d bytes", h.Key, h.Version, ErrLongString, n)
+		}
 	}
 	return req, nil
 }
