@@ -163,6 +163,7 @@ func (f *shareFetch) fetch(epoch int32) {
 			return
 		}
 		f.giveBack()
+		reads = nil // who waits holds nothing of a log
 		if !again && !f.sleep() {
 			return
 		}
