@@ -251,8 +251,15 @@ func (v partitionView) EpochAt(off wire.Offset) (epoch wire.LeaderEpoch) {
 
 func (v partitionView) EndOffsetForEpoch(e wire.LeaderEpoch) (epoch wire.LeaderEpoch, end wire.Offset) {
 	v.p.loop.on(func(*Loop) {
-		if epoch, end = v.p.log().EndOffsetForEpoch(e); e == v.p.replica.LeaderEpoch() {
-			epoch, end = e, v.p.log().LogEndOffset()
+		// What was appended last was under latest; the epoch that the partition leads under begins at the log's end, or holds it.
+		log, latest := v.p.log(), v.p.log().LatestEpoch()
+		switch mine := v.p.replica.LeaderEpoch(); {
+		case e == mine, e > latest && e < mine && latest < 0:
+			epoch, end = e, log.LogEndOffset()
+		case e > latest && e < mine:
+			epoch, end = latest, log.LogEndOffset()
+		default:
+			epoch, end = log.EndOffsetForEpoch(e)
 		}
 	})
 	return epoch, end

@@ -108,7 +108,7 @@ func (n *Node) runOpenJobs(jobs []*openJob) error {
 	if err := n.replayJournals(jobs); err != nil {
 		return err
 	}
-	if err := n.raiseProducerIDs(jobs); err != nil {
+	if err := errors.Join(n.raiseProducerIDs(jobs), n.raiseLeaderEpoch(jobs)); err != nil {
 		return startError(n.state.path, err)
 	}
 	for _, j := range jobs {
@@ -131,6 +131,26 @@ func (n *Node) raiseProducerIDs(jobs []*openJob) error {
 		return nil
 	}
 	_, err := n.applyMeta(image.ProducerIDsRecord{Next: next})
+	return err
+}
+
+// raiseLeaderEpoch raises the node's leader epoch, and so that of every partition, after a stop that was not clean: under a relaxed
+// flush policy records of the last one may be gone, and clients are to look (KIP-320). It is above what the logs have: those of a
+// directory that Apache Kafka wrote, or of metadata that was lost. Kafka raises it at every start.
+func (n *Node) raiseLeaderEpoch(jobs []*openJob) error {
+	m := n.Image()
+	next := m.LeaderEpoch()
+	for _, j := range jobs {
+		lowest := int64(max(m.LeaderEpochOf(m.ByID(j.topic.id)), j.log.LatestEpoch()))
+		if !j.found.dir.clean {
+			lowest++
+		}
+		next = max(next, m.ByID(j.topic.id).LeaderEpochBase+lowest)
+	}
+	if next == m.LeaderEpoch() {
+		return nil
+	}
+	_, err := n.applyMeta(image.LeaderEpochRecord{Epoch: next})
 	return err
 }
 

@@ -31,10 +31,8 @@ func (n *Node) newTopic(t *image.Topic) (*topic, error) {
 
 // newPartition puts a recovered log on a loop. Before the loops run, or from a goroutine through Loop.on.
 func (n *Node) newPartition(t *topic, index wire.PartitionIndex, d *logDir, log *segment.Log) *partition {
-	epoch := max(log.EpochAt(log.LogEndOffset()), 0)
-	if !d.clean && log.LogEndOffset() > 0 && !n.running {
-		epoch++ // a new reign: under a relaxed flush policy records of the last one may be gone (KIP-320)
-	}
+	m := n.Image()
+	epoch := m.LeaderEpochOf(m.ByID(t.id))
 	p := &partition{
 		topic: t.name, id: t.id, index: index, loop: n.owner(),
 		replica: replicate.NewPartition(log, flushPolicy(t.config.FlushPolicy), epoch),

@@ -49,16 +49,31 @@ func liveRecords(m *Image) (records []Record) {
 	for _, name := range slices.Sorted(maps.Keys(m.features)) {
 		records = append(records, FeatureLevelRecord{Name: name, Level: m.features[name]})
 	}
-	for t := range m.Topics() {
-		records = append(records, TopicRecord{Name: t.Name, ID: t.ID, Partitions: t.Partitions})
-		records = appendConfigs(records, Resource{TopicResource, t.Name}, t.Configs)
-	}
+	records = appendTopics(records, m)
 	for _, r := range slices.SortedFunc(m.Resources(), compareResources) {
 		records = appendConfigs(records, r, m.configs[r])
 	}
 	for _, e := range m.QuotaEntities() {
 		records = appendQuotas(records, e, m.quotas[e])
 	}
+	return records
+}
+
+// appendTopics creates the topics in the order of their leader epochs' bases, each after the record that leads to it.
+func appendTopics(records []Record, m *Image) []Record {
+	epoch := int64(0)
+	rise := func(to int64) {
+		if to > epoch {
+			records, epoch = append(records, LeaderEpochRecord{to}), to
+		}
+	}
+	topics := slices.SortedStableFunc(m.Topics(), func(a, b *Topic) int { return cmp.Compare(a.LeaderEpochBase, b.LeaderEpochBase) })
+	for _, t := range topics {
+		rise(t.LeaderEpochBase)
+		records = append(records, TopicRecord{Name: t.Name, ID: t.ID, Partitions: t.Partitions})
+		records = appendConfigs(records, Resource{TopicResource, t.Name}, t.Configs)
+	}
+	rise(m.leaderEpoch)
 	return records
 }
 

@@ -25,6 +25,7 @@
 //	I4 replay           replaying a log's records gives an Image equal to the one that Apply returned
 //	I5 one step         the records of one Apply are one batch: after a crash all of them are there, or none
 //	I6 version          Version is the log's next offset, and never falls, compaction and restart included
+//	I7 leader epochs    a topic's leader epoch never falls, and is 0 when the topic is created
 //
 // FORMAT.md describes the file.
 package image

@@ -13,14 +13,15 @@ import (
 
 // The reasons of a *RecordError.
 var (
-	ErrTopicExists     = errors.New("a topic of that name or id exists")
-	ErrNoTopic         = errors.New("no such topic")
-	ErrPartitionsFall  = errors.New("the partition count is below the present one or below 1")
-	ErrResourceType    = errors.New("no configuration is kept for resources of that type")
-	ErrProducerIDsFall = errors.New("the next producer id is below the present one")
-	ErrOtherCluster    = errors.New("the log belongs to another cluster")
-	ErrTopicID         = errors.New("the zero topic id means none")
-	ErrNotUTF8         = errors.New("names, keys and values must be UTF-8")
+	ErrTopicExists      = errors.New("a topic of that name or id exists")
+	ErrNoTopic          = errors.New("no such topic")
+	ErrPartitionsFall   = errors.New("the partition count is below the present one or below 1")
+	ErrResourceType     = errors.New("no configuration is kept for resources of that type")
+	ErrLeaderEpochFalls = errors.New("the leader epoch is below the present one")
+	ErrProducerIDsFall  = errors.New("the next producer id is below the present one")
+	ErrOtherCluster     = errors.New("the log belongs to another cluster")
+	ErrTopicID          = errors.New("the zero topic id means none")
+	ErrNotUTF8          = errors.New("names, keys and values must be UTF-8")
 )
 
 // RecordError says which record of a change does not fit the Image. Nothing of the change was kept.
@@ -91,6 +92,8 @@ func (e *editor) applyKind(r Record) error {
 		return e.setFeature(r)
 	case ClientQuotaRecord:
 		return e.setQuota(r)
+	case LeaderEpochRecord:
+		return e.setLeaderEpoch(r.Epoch)
 	}
 	panic(fmt.Sprintf("BUG: unknown record %T", r))
 }
@@ -109,7 +112,7 @@ func (e *editor) createTopic(r TopicRecord) error {
 	case r.Partitions < 1:
 		return ErrPartitionsFall
 	}
-	e.put(&Topic{Name: r.Name, ID: r.ID, Partitions: r.Partitions, Internal: IsInternal(r.Name)})
+	e.put(&Topic{Name: r.Name, ID: r.ID, Partitions: r.Partitions, Internal: IsInternal(r.Name), LeaderEpochBase: e.next.leaderEpoch})
 	e.next.partitions += int64(r.Partitions)
 	e.fold(r.Name, func(names []string) []string { return append(slices.Clip(names), r.Name) })
 	return nil
@@ -203,6 +206,14 @@ func (e *editor) setProducerIDs(next wire.ProducerID) error {
 		return ErrProducerIDsFall
 	}
 	e.next.nextProducerID = next
+	return nil
+}
+
+func (e *editor) setLeaderEpoch(epoch int64) error {
+	if epoch < e.next.leaderEpoch {
+		return ErrLeaderEpochFalls
+	}
+	e.next.leaderEpoch = epoch
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"strings"
 
 	"github.com/ringmill/ringmill/wire"
@@ -24,6 +25,7 @@ type Image struct {
 	configs        map[Resource]map[string]string
 	quotas         map[QuotaEntity]map[string]float64
 	nextProducerID wire.ProducerID
+	leaderEpoch    int64
 	features       map[string]int16 // levels, by name; replaced whole
 }
 
@@ -38,6 +40,15 @@ func (m *Image) NodeID() wire.NodeID { return m.cluster.NodeID }
 
 // NextProducerID is the first producer id that was never handed out.
 func (m *Image) NextProducerID() wire.ProducerID { return m.nextProducerID }
+
+// LeaderEpoch is the node's leader epoch; 0 before the first LeaderEpochRecord. It counts over all topics, and so may pass what a
+// partition's can be.
+func (m *Image) LeaderEpoch() int64 { return m.leaderEpoch }
+
+// LeaderEpochOf is the leader epoch of a topic's partitions: how far the node's has risen since the topic was created.
+func (m *Image) LeaderEpochOf(t *Topic) wire.LeaderEpoch {
+	return wire.LeaderEpoch(min(m.leaderEpoch-t.LeaderEpochBase, math.MaxInt32))
+}
 
 // FeatureLevel is the level that a feature was finalized at; set is false if no record says so.
 func (m *Image) FeatureLevel(name string) (level int16, set bool) {

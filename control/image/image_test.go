@@ -41,20 +41,21 @@ func must(m *Image, err error) *Image {
 
 // content is all that an Image says, in a form that can be compared.
 type content struct {
-	Version    uint64
-	Cluster    ClusterRecord
-	Next       wire.ProducerID
-	Topics     []Topic
-	Partitions int64
-	Configs    map[Resource]map[string]string
-	Features   map[string]int16
-	Quotas     map[QuotaEntity]map[string]float64
+	Version     uint64
+	Cluster     ClusterRecord
+	Next        wire.ProducerID
+	LeaderEpoch int64
+	Topics      []Topic
+	Partitions  int64
+	Configs     map[Resource]map[string]string
+	Features    map[string]int16
+	Quotas      map[QuotaEntity]map[string]float64
 }
 
 // contentOf reads m, and fails if its views of the topics differ (I2).
 func contentOf(t testing.TB, m *Image) content {
 	t.Helper()
-	c := content{Version: m.Version(), Cluster: ClusterRecord{m.ClusterID(), m.NodeID()}, Next: m.NextProducerID(),
+	c := content{Version: m.Version(), Cluster: ClusterRecord{m.ClusterID(), m.NodeID()}, Next: m.NextProducerID(), LeaderEpoch: m.LeaderEpoch(),
 		Configs: map[Resource]map[string]string{}, Quotas: map[QuotaEntity]map[string]float64{}}
 	for topic := range m.Topics() {
 		if m.ByName(topic.Name) != topic || m.ByNameBytes([]byte(topic.Name)) != topic || m.ByID(topic.ID) != topic {
@@ -98,7 +99,7 @@ func TestEmptyImage(t *testing.T) {
 }
 
 func TestRefusedRecords(t *testing.T) {
-	m := must(new(Image).With(topic("a", 1), PartitionsRecord{id(1), 5}, ProducerIDsRecord{1000}, ClusterRecord{"c", 1}))
+	m := must(new(Image).With(topic("a", 1), PartitionsRecord{id(1), 5}, ProducerIDsRecord{1000}, ClusterRecord{"c", 1}, LeaderEpochRecord{5}))
 	before := contentOf(t, m)
 	invalid := "\xff"
 	for _, c := range []struct {
@@ -111,7 +112,7 @@ func TestRefusedRecords(t *testing.T) {
 		{config(TopicResource, "z", "k", "v"), ErrNoTopic}, {config(8, "1", "k", "v"), ErrResourceType},
 		{config(BrokerResource, invalid, "k", "v"), ErrNotUTF8}, {config(BrokerResource, "", invalid, "v"), ErrNotUTF8},
 		{config(BrokerResource, "", "k", invalid), ErrNotUTF8}, {ClusterRecord{invalid, 1}, ErrNotUTF8},
-		{ProducerIDsRecord{999}, ErrProducerIDsFall}, {ClusterRecord{"other", 1}, ErrOtherCluster},
+		{LeaderEpochRecord{4}, ErrLeaderEpochFalls}, {ProducerIDsRecord{999}, ErrProducerIDsFall}, {ClusterRecord{"other", 1}, ErrOtherCluster},
 		{quota(QuotaEntity{}, "k", 1), ErrQuotaEntity}, {quota(QuotaEntity{User: QuotaName{Given: true}}, "k", 1), ErrQuotaEntity},
 		{quota(QuotaEntity{User: NamedQuota("u"), IP: DefaultQuota}, "k", 1), ErrQuotaEntity},
 		{quota(QuotaEntity{User: NamedQuota(invalid)}, "k", 1), ErrNotUTF8}, {quota(QuotaEntity{User: DefaultQuota}, invalid, 1), ErrNotUTF8},
@@ -129,6 +130,21 @@ func TestRefusedRecords(t *testing.T) {
 	}
 	if after := contentOf(t, m); !reflect.DeepEqual(before, after) {
 		t.Error("a refused change changed the image")
+	}
+}
+
+// A topic's leader epoch is 0 when it is created, and rises with the node's from then on (I7).
+func TestLeaderEpochs(t *testing.T) {
+	m := must(new(Image).With(topic("old", 1), LeaderEpochRecord{3}, topic("new", 2), topic("dead", 3), LeaderEpochRecord{5},
+		RemoveTopicRecord{id(3)}, topic("dead", 4), PartitionsRecord{id(2), 9}, config(TopicResource, "old", "k", "v")))
+	for name, want := range map[string]wire.LeaderEpoch{"old": 5, "new": 2, "dead": 0} {
+		if got := m.LeaderEpochOf(m.ByName(name)); got != want {
+			t.Errorf("%s leads under %d, want %d", name, got, want)
+		}
+	}
+	m = must(m.With(LeaderEpochRecord{math.MaxInt64}))
+	if got := m.LeaderEpochOf(m.ByName("dead")); got != math.MaxInt32 {
+		t.Errorf("beyond the last epoch: %d", got)
 	}
 }
 
@@ -195,6 +211,9 @@ func (h *history) next() Record {
 			return FeatureLevelRecord{"share.version", int16(h.IntN(2))}
 		}
 		return ProducerIDsRecord{h.image.NextProducerID() + wire.ProducerID(h.IntN(1000))}
+	}
+	if h.IntN(10) == 0 {
+		return LeaderEpochRecord{h.image.LeaderEpoch() + h.Int64N(3)}
 	}
 	t := topics[h.IntN(len(topics))]
 	key, value := fmt.Sprintf("key.%d", h.IntN(4)), fmt.Sprintf("value \"%d\" <&>\n", h.IntN(100))

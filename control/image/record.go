@@ -3,7 +3,7 @@ package image
 import "github.com/ringmill/ringmill/wire"
 
 // Record is one change of the metadata: TopicRecord, RemoveTopicRecord, PartitionsRecord, ConfigRecord, ProducerIDsRecord,
-// ClusterRecord, FeatureLevelRecord or ClientQuotaRecord.
+// ClusterRecord, FeatureLevelRecord, ClientQuotaRecord or LeaderEpochRecord.
 type Record interface{ kind() string }
 
 // TopicRecord creates a topic. Its name must be legal and free, its id new and not zero, its partitions at least one.
@@ -58,6 +58,11 @@ type ClientQuotaRecord struct {
 	Remove bool        `json:"remove"`
 }
 
+// LeaderEpochRecord sets the node's leader epoch, which must not fall: partitions lead under it, see Image.LeaderEpochOf.
+type LeaderEpochRecord struct {
+	Epoch int64 `json:"leaderEpoch"`
+}
+
 // The kinds as they stand in the file, in the form of Kafka's own metadata records.
 const (
 	kindTopic       = "TOPIC_RECORD"
@@ -68,6 +73,7 @@ const (
 	kindCluster     = "CLUSTER_RECORD"
 	kindFeature     = "FEATURE_LEVEL_RECORD"
 	kindClientQuota = "CLIENT_QUOTA_RECORD"
+	kindLeaderEpoch = "LEADER_EPOCH_RECORD"
 )
 
 func (TopicRecord) kind() string        { return kindTopic }
@@ -78,3 +84,4 @@ func (ProducerIDsRecord) kind() string  { return kindProducerIDs }
 func (ClusterRecord) kind() string      { return kindCluster }
 func (FeatureLevelRecord) kind() string { return kindFeature }
 func (ClientQuotaRecord) kind() string  { return kindClientQuota }
+func (LeaderEpochRecord) kind() string  { return kindLeaderEpoch }

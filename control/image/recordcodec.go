@@ -57,6 +57,7 @@ var recordReaders = map[string]func([]byte) (Record, error){
 	kindCluster:     readAs[ClusterRecord],
 	kindFeature:     readAs[FeatureLevelRecord],
 	kindClientQuota: readAs[ClientQuotaRecord],
+	kindLeaderEpoch: readAs[LeaderEpochRecord],
 }
 
 func readAs[R Record](data []byte) (Record, error) {

@@ -13,6 +13,8 @@ type Topic struct {
 	Partitions int32             // partitions 0 to Partitions-1 exist
 	Configs    map[string]string // overrides alone; nil if there are none; read-only
 	Internal   bool              // one of Kafka's own topics, by name
+	// LeaderEpochBase is what the node's leader epoch was when the topic was created.
+	LeaderEpochBase int64
 }
 
 // Names of the topics that Kafka keeps its own state in.
