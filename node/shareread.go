@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/ringmill/ringmill/control/share"
@@ -136,6 +137,9 @@ func (r *shareRead) readRange(file segment.File, at, end int64) error {
 			return err
 		}
 		at += int64(used)
+		if int64(need) > end-at { // as the length says; the plan ends where a batch does
+			return fmt.Errorf("node: batch of %d bytes at %d, where %d are left: %w", need, at, end-at, wire.ErrShortBatch)
+		}
 		want = max(shareReadChunk, int64(need))
 	}
 	return nil
