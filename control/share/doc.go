@@ -23,6 +23,15 @@
 //	BeginFetch ─> (the log is read) ─> Acquire ─> EndFetch
 //	Acknowledge, Release, Tick ─> Write ─> Written ─> Done
 //
+// # A session
+//
+// A Session is what a member fetches, remembered between its requests, and counts them. It is of a connection that is there: what
+// is opened behind a connection's end would stay for ever, and there may be few sessions. The caller ends what a session that has
+// Ended waits for, and gives back what its member had acquired; a group without sessions needs no Partition in memory.
+//
+//	Connected ─> Fetch of epoch 0: opened ─> Fetch, Acknowledge of epochs 1, 2 … ─┬─ Remove, or another Fetch of epoch 0 ─> Ended
+//	                                                                              └─ Disconnected ────────────────────────────^
+//
 // # The share coordinator
 //
 // A StateCoordinator keeps the states of share partitions: one coordinator for each partition of __share_group_state. It has
