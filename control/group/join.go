@@ -114,9 +114,16 @@ func (c *Coordinator) acceptsMember(g *group, j *join) bool {
 	return true
 }
 
+// memberPrefixMax is how long a client id or an instance id may be to begin a member's id, which is a string of Kafka's protocol.
+const memberPrefixMax = math.MaxInt16 - len("-00000000-0000-0000-0000-000000000000")
+
 func (c *Coordinator) joinNewMember(g *group, j *join) {
+	if len(j.prefix()) > memberPrefixMax {
+		c.refuseJoin(j, "", wire.UnknownServerError)
+		return
+	}
 	if instance := j.req.InstanceID; instance != nil {
-		id := c.ids.next(*instance)
+		id := c.ids.next(j.prefix())
 		if m := g.static[*instance]; m != nil {
 			c.replaceStaticMember(g, m, id, j)
 		} else {
@@ -124,13 +131,21 @@ func (c *Coordinator) joinNewMember(g *group, j *join) {
 		}
 		return
 	}
-	id := c.ids.next(j.client.ID)
+	id := c.ids.next(j.prefix())
 	if j.version >= 4 { // KIP-394: a client that gives up before it knows its id leaves no member behind
 		c.addPending(g, id, j.req.SessionTimeoutMillis)
 		c.refuseJoin(j, id, wire.MemberIDRequired)
 		return
 	}
 	c.addMember(g, id, j)
+}
+
+// prefix is what the id of a new member begins with.
+func (j *join) prefix() string {
+	if instance := j.req.InstanceID; instance != nil {
+		return *instance
+	}
+	return j.client.ID
 }
 
 func (c *Coordinator) joinKnownMember(g *group, j *join) {
