@@ -35,6 +35,7 @@ type logDir struct {
 	offline                   atomic.Bool
 	// partitions counts what lies here, so that new ones go where the fewest are.
 	partitions atomic.Int64
+	removals   removals
 }
 
 // lockName is Apache Kafka's lock file at the root of a log directory.

@@ -131,5 +131,5 @@ func (m *logMove) tidy(from *logDir, aside string) {
 	if t := n.topics.identified(m.p.id); t != nil {
 		delay = time.Duration(t.config.FileDeleteDelayMS) * time.Millisecond
 	}
-	n.removeLater(from.fs, aside, delay)
+	n.removeLater(from, aside, delay)
 }

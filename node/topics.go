@@ -227,16 +227,17 @@ func (n *Node) removePartitionFiles(p *partition, delay time.Duration) {
 		n.log.throttled("directory of a deleted partition stays", "directory", from, "error", err)
 		return
 	}
-	n.removeLater(p.dir().fs, gone, delay)
+	n.removeLater(p.dir(), gone, delay)
 }
 
 // removeLater removes the directory of a log that is no more, when readers of its files have had their answers.
-func (n *Node) removeLater(fsys segment.FS, dir string, delay time.Duration) {
-	time.AfterFunc(delay, func() {
-		if err := fsys.RemoveAll(dir); err != nil {
+func (n *Node) removeLater(d *logDir, dir string, delay time.Duration) {
+	remove := func() {
+		if err := d.fs.RemoveAll(dir); err != nil {
 			n.log.throttled("directory of a deleted partition stays", "directory", dir, "error", err)
 		}
-	})
+	}
+	time.AfterFunc(delay, func() { d.removals.put(remove) })
 }
 
 // reconfigureTopic applies a topic's changed overrides to its loops. metaMu is held.
