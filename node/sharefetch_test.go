@@ -149,6 +149,7 @@ func TestShareFetch(t *testing.T) {
 		p.mustProduce("t", 0, batch("a", "b", "c"))
 		p.mustProduce("t", 0, batch("d", "e"))
 		one, two := tn.shareReader(id, 1), tn.shareReader(id, 2)
+		one.waitMS = 60_000 // there is always something for it, if late
 		one.want("0-4/1", "a b c d e")
 		two.want("", "")
 		one.want("2-2/2", "c", "0-1:1", "2-2:2", "3-4:13") // what it gives back is there for itself, too
