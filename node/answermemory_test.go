@@ -125,7 +125,7 @@ func (tn *testNode) joinCode(c *client) wire.ErrorCode {
 func (tn *testNode) waitingJoins() (n int) {
 	done := make(chan struct{})
 	tn.groups.inbox.put(func() {
-		n = len(tn.groups.waiting)
+		n = len(tn.groups.waiting.calls)
 		close(done)
 	})
 	<-done

@@ -17,8 +17,9 @@
 // from goroutines to loops, there are only messages in a bounded Mailbox. A Produce or Fetch that concerns partitions
 // of several loops is split into items or shares that travel to the owners and back; the bytes stay where they were
 // received. Everything else is answered by a goroutine a request (package api), a connection having one under way at
-// most. The group coordinators are one goroutine's (groupService), the transaction coordinators another's (txnService), the share coordinators and the share partitions have one each
-// (shareStateService, shareService): a loop hears of share groups only when it is asked for a plan or a high watermark.
+// most. The coordinators of a kind are one goroutine's (coordinatorService): those of groups (groupService), of transactions
+// (txnService) and of the states of share groups (shareStateService). The share partitions are another's (shareService): a loop
+// hears of share groups only when it is asked for a plan or a high watermark.
 // Compaction is one goroutine's too (cleaner); whoever opens a log's files by name keeps them from being swapped meanwhile
 // (partition.named, holdNames).
 //

@@ -3,15 +3,14 @@ package node
 import (
 	"github.com/ringmill/ringmill/control/group"
 	"github.com/ringmill/ringmill/control/image"
-	"github.com/ringmill/ringmill/wire"
 )
 
 // setGroupConfigs gives a coordinator that has none yet the configurations of its groups.
-func (g *groupService) setGroupConfigs(shard wire.PartitionIndex, shards int, c *group.Coordinator) {
+func (g *groupService) setGroupConfigs(s *groupShard) {
 	m := g.node.Image()
 	for r := range m.Resources() {
-		if r.Type == image.GroupResource && group.PartitionFor(r.Name, int32(shards)) == int32(shard) {
-			c.SetGroupConfig(r.Name, g.configOf(m, r.Name))
+		if r.Type == image.GroupResource && g.shardOf(r.Name) == s {
+			s.coordinator.SetGroupConfig(r.Name, g.configOf(m, r.Name))
 		}
 	}
 }
@@ -20,8 +19,7 @@ func (g *groupService) setGroupConfigs(shard wire.PartitionIndex, shards int, c 
 // read gets all of them when that is done.
 func (g *groupService) configChanged(id string) {
 	g.inbox.put(func() {
-		if len(g.shards) > 0 {
-			s := g.shards[group.PartitionFor(id, int32(len(g.shards)))]
+		if s := g.shardOf(id); s != nil {
 			s.coordinator.SetGroupConfig(id, g.configOf(g.node.Image(), id))
 		}
 	})

@@ -3,8 +3,6 @@ package node
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"log/slog"
-	"math"
 	"strings"
 	"time"
 
@@ -13,110 +11,33 @@ import (
 	"github.com/ringmill/ringmill/control/group"
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/node/api"
+	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/wire"
 )
 
-// groupService runs the group coordinators: one goroutine owns them all, takes requests and reports from an inbox,
-// and sends their records to the partitions of __consumer_offsets like any producer.
+// groupService runs the group coordinators, which keep their records in __consumer_offsets.
 type groupService struct {
-	node  *Node
-	inbox serviceInbox
-	// shards are by partition of __consumer_offsets; the goroutine's alone.
-	shards []*groupShard
-	// waiting are the requests under way, by handle.
-	waiting map[group.Handle]chan kmsg.Response
-	next    group.Handle
+	*coordinatorService[*group.Coordinator, group.Effects]
+	waiting waitingCalls[group.Handle, kmsg.Response]
 	// asking is the last call to share coordinators that is under way for a group: it is closed when that ends.
-	asking  map[string]chan struct{}
-	memory  *group.Memory // of all shards: 7,000 members that subscribe to 200 topics take a quarter of it
-	stopped chan struct{}
-	logs    coordinatorLogs
+	asking map[string]chan struct{}
+	memory *group.Memory // of all shards: 7,000 members that subscribe to 200 topics take a quarter of it
 }
 
-// groupShard is one coordinator with the partition that holds its records.
-type groupShard struct {
-	index       wire.PartitionIndex
-	coordinator *group.Coordinator
-	nextTickMS  int64
-	// loaded says that the partition has been read, early are the ends of transactions that it hears of then.
-	loaded bool
-	early  []func()
-}
+type groupShard = shard[*group.Coordinator]
 
 func newGroupService(n *Node) *groupService {
-	return &groupService{
-		node: n, waiting: make(map[group.Handle]chan kmsg.Response), stopped: make(chan struct{}),
-		asking: make(map[string]chan struct{}), inbox: newServiceInbox(), logs: coordinatorLogs{kind: "group"},
+	g := &groupService{
+		waiting: newWaitingCalls[group.Handle, kmsg.Response](), asking: make(map[string]chan struct{}),
 		memory: group.NewMemory(group.DefaultConfig().MemoryBytes),
 	}
-}
-
-// run is the goroutine; it ends when the node stops.
-func (g *groupService) run() {
-	defer close(g.stopped)
-	tick := time.NewTimer(time.Hour)
-	defer tick.Stop()
-	for {
-		for _, f := range g.inbox.take() {
-			f()
-		}
-		tick.Reset(g.tick())
-		select {
-		case <-g.inbox.wake:
-		case <-tick.C:
-		case <-g.node.quit:
-			return
-		}
-	}
-}
-
-// tick runs the timers that are due and says how long until the next.
-func (g *groupService) tick() time.Duration {
-	now := g.nowMS()
-	next := int64(math.MaxInt64)
-	for _, s := range g.shards {
-		if s.nextTickMS <= now {
-			g.apply(s, s.coordinator.Tick(now, wallNow()))
-		}
-		next = min(next, s.nextTickMS)
-	}
-	return tickIn(next - now)
-}
-
-func (g *groupService) nowMS() int64 { return g.node.nowMS() }
-
-func wallNow() wire.Timestamp { return wire.Timestamp(time.Now().UnixMilli()) }
-
-// start makes the shards of the offsets topic, if there is one, and reads their logs.
-func (g *groupService) start() {
-	if t := g.node.topics.named([]byte(image.ConsumerOffsetsTopic)); t != nil {
-		g.open(t)
-	}
-}
-
-// open makes a shard for each partition and loads it in the background; until that is done it refuses with
-// COORDINATOR_LOAD_IN_PROGRESS, which clients retry.
-func (g *groupService) open(t *topic) {
-	shards := make([]*groupShard, len(t.parts))
-	for i := range shards {
-		shards[i] = &groupShard{index: wire.PartitionIndex(i), coordinator: g.newCoordinator(), nextTickMS: math.MaxInt64}
-	}
-	g.logs.begin(len(shards))
-	ready := make(chan struct{})
-	g.inbox.put(func() {
-		g.shards = shards
-		close(ready)
+	g.coordinatorService = newCoordinatorService(n, coordinatorKind[*group.Coordinator, group.Effects]{
+		name: "group", coordinator: "group coordinator", record: "group record", keeps: "groups",
+		topic: image.ConsumerOffsetsTopic,
+		empty: func(*partition) *group.Coordinator { return g.newCoordinator() }, replay: loadGroupRecord,
+		begin: g.begin, apply: g.apply,
 	})
-	go func() {
-		select {
-		case <-ready:
-		case <-g.node.quit:
-			return
-		}
-		for i, s := range shards {
-			g.logs.end(g.load(s, t.parts[i]))
-		}
-	}()
+	return g
 }
 
 // newCoordinator makes an empty coordinator with member ids of its own.
@@ -157,30 +78,11 @@ func migrationPolicy(policy string) group.MigrationPolicy {
 // groupsPerShardMin leaves each coordinator room for what a hash may give it of the groups.
 const groupsPerShardMin = 1000
 
-// load replays a partition into a coordinator and hands that to the goroutine.
-func (g *groupService) load(s *groupShard, p *partition) error {
-	fresh := g.newCoordinator()
-	err := g.node.readRecords(p, func(batch wire.RecordBatch, rec wire.Record) {
-		if err := loadGroupRecord(fresh, batch, rec); err != nil {
-			g.node.log.throttled("a group record makes no sense and is left out", "partition", p.name(), "error", err)
-		}
-	})
-	if err != nil {
-		slog.Error("group coordinator cannot be loaded; its groups stay unavailable", "partition", p.name(), "error", err)
-		return err
-	}
-	g.inbox.put(func() {
-		fresh.SetTopics(g.node.Image(), true) // they may have changed while the log was read
-		g.setGroupConfigs(s.index, len(g.shards), fresh)
-		s.coordinator = fresh
-		g.apply(s, fresh.Loaded(g.nowMS()))
-		s.loaded = true
-		for _, f := range s.early {
-			f()
-		}
-		s.early = nil
-	})
-	return nil
+// begin gives a coordinator that has read its log what it needs to serve.
+func (g *groupService) begin(s *groupShard) group.Effects {
+	s.coordinator.SetTopics(g.node.Image(), true) // they may have changed while the log was read
+	g.setGroupConfigs(s)
+	return s.coordinator.Loaded(g.node.nowMS())
 }
 
 // loadGroupRecord replays one record, or the end of a transaction.
@@ -207,15 +109,10 @@ func (g *groupService) txnEnded(index wire.PartitionIndex, m txnMarker, then fun
 			return
 		}
 		s := g.shards[index]
-		end := func() {
-			g.apply(s, s.coordinator.TxnEnded(g.nowMS(), wallNow(), m.producerID, m.commit))
+		s.whenLoaded(func() {
+			g.apply(s, s.coordinator.TxnEnded(g.node.nowMS(), wallNow(), m.producerID, m.commit))
 			then()
-		}
-		if s.loaded {
-			end()
-		} else {
-			s.early = append(s.early, end)
-		}
+		})
 	})
 }
 
@@ -230,10 +127,9 @@ func (g *groupService) call(shard int32, client api.Client, req kmsg.Request, ta
 			return
 		}
 		s := g.shards[shard]
-		g.next++
-		g.waiting[g.next] = answer
+		h := g.waiting.add(func(resp kmsg.Response) { answer <- resp })
 		c := group.Client{ID: client.ID, Host: "/" + client.Host}
-		g.apply(s, s.coordinator.Handle(g.nowMS(), wallNow(), g.next, c, req))
+		g.apply(s, s.coordinator.Handle(g.node.nowMS(), wallNow(), h, c, req))
 	})
 	select {
 	case resp := <-answer:
@@ -260,11 +156,10 @@ func (g *groupService) call(shard int32, client api.Client, req kmsg.Request, ta
 func (g *groupService) apply(s *groupShard, fx group.Effects) {
 	s.nextTickMS = fx.NextTickMS
 	for _, r := range fx.Replies {
-		g.waiting[r.Handle] <- r.Response
-		delete(g.waiting, r.Handle)
+		g.waiting.take(r.Handle)(r.Response)
 	}
 	for _, a := range fx.Appends {
-		g.append(s, a)
+		g.write(s, a)
 	}
 	for _, call := range fx.StateCalls {
 		g.ask(s, call)
@@ -297,26 +192,21 @@ func (g *groupService) ask(s *groupShard, call group.StateCall) {
 				delete(g.asking, call.Group)
 			}
 			if s.coordinator == coordinator {
-				g.apply(s, coordinator.StateAnswered(g.nowMS(), call.ID, resp))
+				g.apply(s, coordinator.StateAnswered(g.node.nowMS(), call.ID, resp))
 			}
 		})
 	}()
 }
 
-// append sends records to the shard's partition; the answer comes back to the inbox.
-func (g *groupService) append(s *groupShard, a group.Append) {
-	coordinator := s.coordinator
+// write has records appended to the shard's partition.
+func (g *groupService) write(s *groupShard, a group.Append) {
 	b := internalBatch{records: a.Records}
 	if t := a.Txn; t != nil {
 		b.producer = &verificationKey{t.ProducerID, t.ProducerEpoch}
 		b.claim = claim{transactionalID: []byte(t.TransactionalID), implicit: t.Implicit, genericErrors: t.Version >= txnOffsetsGenericErrorsFrom}
 	}
-	g.node.appendInternal(image.ConsumerOffsetsTopic, s.index, b, func(code wire.ErrorCode) {
-		g.inbox.put(func() {
-			if s.coordinator == coordinator {
-				g.apply(s, coordinator.Appended(g.nowMS(), a.ID, code))
-			}
-		})
+	g.append(s, b, func(c *group.Coordinator, done replicate.Completion) group.Effects {
+		return c.Appended(g.node.nowMS(), a.ID, done.Code)
 	})
 }
 

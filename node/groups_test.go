@@ -17,7 +17,7 @@ func TestGroupsBeforeTheirCoordinators(t *testing.T) {
 	go g.run()
 	t.Cleanup(func() {
 		close(n.quit)
-		<-g.stopped
+		<-g.inbox.stopped
 	})
 	resp := g.call(7, api.Client{}, kmsg.NewPtrHeartbeatRequest(), func() {}).(*kmsg.HeartbeatResponse)
 	if got := wire.ErrorCode(resp.ErrorCode); got != wire.CoordinatorNotAvailable {

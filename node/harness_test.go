@@ -125,10 +125,10 @@ func (tn *testNode) kill() {
 	tn.t.Helper()
 	tn.stopping.Store(true)
 	close(tn.quit)
-	<-tn.groups.stopped
-	<-tn.txns.stopped
-	<-tn.shareLog.stopped
-	<-tn.shares.stopped
+	<-tn.groups.inbox.stopped
+	<-tn.txns.inbox.stopped
+	<-tn.shareLog.inbox.stopped
+	<-tn.shares.inbox.stopped
 	tn.stopLoops()
 	tn.closeFiles()
 	tn.ended()

@@ -3,6 +3,8 @@ package node
 import (
 	"sync"
 	"time"
+
+	"github.com/ringmill/ringmill/wire"
 )
 
 // serviceInbox carries events to the goroutine that owns coordinators. It is unbounded, but what it holds is bounded: a
@@ -11,9 +13,33 @@ type serviceInbox struct {
 	mu     sync.Mutex
 	events []func()
 	wake   chan struct{}
+	// stopped is closed when the goroutine has ended.
+	stopped chan struct{}
 }
 
-func newServiceInbox() serviceInbox { return serviceInbox{wake: make(chan struct{}, 1)} }
+func newServiceInbox() serviceInbox {
+	return serviceInbox{wake: make(chan struct{}, 1), stopped: make(chan struct{})}
+}
+
+// run is the goroutine: events in the order in which they came, and tick, which does what is due and says how long until
+// something is again. It ends when quit is closed; events that come in later are never run.
+func (b *serviceInbox) run(quit <-chan struct{}, tick func() time.Duration) {
+	defer close(b.stopped)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		for _, f := range b.take() {
+			f()
+		}
+		timer.Reset(tick())
+		select {
+		case <-b.wake:
+		case <-timer.C:
+		case <-quit:
+			return
+		}
+	}
+}
 
 func (b *serviceInbox) put(f func()) {
 	b.mu.Lock()
@@ -38,5 +64,7 @@ func tickIn(ms int64) time.Duration {
 	return time.Duration(min(max(ms, 1), time.Hour.Milliseconds())) * time.Millisecond
 }
 
-// nowMS is the coordinators' monotonic time.
+// nowMS is the coordinators' monotonic time, wallNow their wall clock.
 func (n *Node) nowMS() int64 { return time.Since(n.started).Milliseconds() }
+
+func wallNow() wire.Timestamp { return wire.Timestamp(time.Now().UnixMilli()) }

@@ -126,7 +126,7 @@ func (s *shareService) acknowledgePart(key share.Key, member string, list []shar
 			outcome.coming <- part
 			return
 		}
-		h := s.await(func(d share.Done) {
+		h := s.waiting.add(func(d share.Done) {
 			part.code, part.message = d.Code, d.Message
 			outcome.coming <- part
 		})

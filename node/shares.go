@@ -25,8 +25,7 @@ type shareService struct {
 	// groups are the partitions of each group.
 	groups map[string]map[share.Key]*sharePart
 	// waiting are acknowledgements and releases under way; what is called must not block.
-	waiting map[share.Handle]func(share.Done)
-	next    share.Handle
+	waiting waitingCalls[share.Handle, share.Done]
 	// fetching are the fetches under way of each session: one, unless the member has several connections.
 	fetching map[*share.Session][]*shareFetch
 	// loading counts the states that are being read, unread are the share partitions whose turn has not come.
@@ -39,7 +38,6 @@ type shareService struct {
 	held, inFlight int64
 	// reads bounds what the requests read from logs at once.
 	reads   *byteBudget
-	stopped chan struct{}
 	metrics shareMetrics
 }
 
@@ -72,29 +70,16 @@ func newShareService(n *Node) *shareService {
 	return &shareService{
 		node: n, inbox: newServiceInbox(), sessions: share.NewSessions(n.config().ShareSessionsMax, sharePartitionsMax),
 		parts: make(map[share.Key]*sharePart), groups: make(map[string]map[share.Key]*sharePart),
-		waiting: make(map[share.Handle]func(share.Done)), fetching: make(map[*share.Session][]*shareFetch), dueMS: math.MaxInt64, reads: newByteBudget(shareReadBytesMax),
-		stopped: make(chan struct{}),
+		waiting: newWaitingCalls[share.Handle, share.Done](), fetching: make(map[*share.Session][]*shareFetch), dueMS: math.MaxInt64, reads: newByteBudget(shareReadBytesMax),
 	}
 }
 
 // run is the goroutine; it ends when the node stops.
 func (s *shareService) run() {
-	defer close(s.stopped)
-	tick := time.NewTimer(time.Hour)
-	defer tick.Stop()
-	for {
-		for _, f := range s.inbox.take() {
-			f()
-		}
-		tick.Reset(s.tick())
-		s.metrics.publish(s)
-		select {
-		case <-s.inbox.wake:
-		case <-tick.C:
-		case <-s.node.quit:
-			return
-		}
-	}
+	s.inbox.run(s.node.quit, func() time.Duration {
+		defer s.metrics.publish(s)
+		return s.tick()
+	})
 }
 
 // tick runs the timers that are due and says how long until the next.
@@ -200,17 +185,9 @@ func (s *shareService) count(sp *sharePart, held, inFlight int64) {
 }
 
 func (s *shareService) done(d share.Done) {
-	if then := s.waiting[d.Handle]; then != nil {
-		delete(s.waiting, d.Handle)
+	if then := s.waiting.take(d.Handle); then != nil {
 		then(d)
 	}
-}
-
-// await gives the handle of a call of which then is to hear.
-func (s *shareService) await(then func(share.Done)) share.Handle {
-	s.next++
-	s.waiting[s.next] = then
-	return s.next
 }
 
 // write sends a change of a state to the share coordinator; the answer comes back to the inbox.

@@ -79,7 +79,7 @@ func (s *shareService) release(session *share.Session) {
 	for _, p := range session.Partitions(0) {
 		sp := s.parts[share.Key{Group: session.Key.Group, Topic: p.Topic, Partition: p.Partition}]
 		if sp != nil && sp.machine != nil {
-			h := s.await(func(share.Done) {})
+			h := s.waiting.add(func(share.Done) {})
 			s.apply(sp, sp.machine.Release(s.node.nowMS(), h, session.Key.Member.String()))
 		}
 	}

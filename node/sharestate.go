@@ -2,13 +2,9 @@ package node
 
 import (
 	"fmt"
-	"log/slog"
-	"math"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/ringmill/ringmill/control/group"
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/control/share"
 	"github.com/ringmill/ringmill/node/api"
@@ -16,88 +12,23 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// shareStateService runs the share coordinator, which keeps the states of share partitions: one goroutine owns its shards,
-// takes operations and reports from an inbox, and sends their records to the partitions of __share_group_state like any
-// producer.
+// shareStateService runs the share coordinators, which keep the states of share partitions in __share_group_state.
 type shareStateService struct {
-	node  *Node
-	inbox serviceInbox
-	// shards are by partition of __share_group_state; the goroutine's alone, as all below.
-	shards []*shareStateShard
-	// waiting are the operations under way, by handle. What is called must not block.
-	waiting map[share.Handle]func(share.Result)
-	next    share.Handle
-	stopped chan struct{}
-	logs    coordinatorLogs
+	*coordinatorService[*share.StateCoordinator, share.StateEffects]
+	waiting waitingCalls[share.Handle, share.Result]
 }
 
-// shareStateShard is one coordinator with the partition that holds its records.
-type shareStateShard struct {
-	index       wire.PartitionIndex
-	coordinator *share.StateCoordinator
-	nextTickMS  int64
-}
+type shareStateShard = shard[*share.StateCoordinator]
 
 func newShareStateService(n *Node) *shareStateService {
-	return &shareStateService{
-		node: n, inbox: newServiceInbox(), waiting: make(map[share.Handle]func(share.Result)), stopped: make(chan struct{}),
-		logs: coordinatorLogs{kind: "share-group"},
-	}
-}
-
-// run is the goroutine; it ends when the node stops.
-func (s *shareStateService) run() {
-	defer close(s.stopped)
-	tick := time.NewTimer(time.Hour)
-	defer tick.Stop()
-	for {
-		for _, f := range s.inbox.take() {
-			f()
-		}
-		tick.Reset(s.tick())
-		select {
-		case <-s.inbox.wake:
-		case <-tick.C:
-		case <-s.node.quit:
-			return
-		}
-	}
-}
-
-// tick runs the timers that are due and says how long until the next.
-func (s *shareStateService) tick() time.Duration {
-	now := s.node.nowMS()
-	next := int64(math.MaxInt64)
-	for _, shard := range s.shards {
-		if shard.nextTickMS <= now {
-			s.apply(shard, shard.coordinator.Tick(now, wallNow()))
-		}
-		next = min(next, shard.nextTickMS)
-	}
-	return tickIn(next - now)
-}
-
-// start makes the shards of the state topic, if there is one, and reads their logs.
-func (s *shareStateService) start() {
-	if t := s.node.topics.named([]byte(image.ShareGroupStateTopic)); t != nil {
-		s.open(t)
-	}
-}
-
-// open makes a shard for each partition and loads it in the background; until that is done it refuses with
-// COORDINATOR_LOAD_IN_PROGRESS, which is tried again.
-func (s *shareStateService) open(t *topic) {
-	shards := make([]*shareStateShard, len(t.parts))
-	for i := range t.parts {
-		shards[i] = &shareStateShard{index: wire.PartitionIndex(i), coordinator: s.newCoordinator(), nextTickMS: math.MaxInt64}
-	}
-	s.logs.begin(len(shards))
-	s.inbox.put(func() { s.shards = shards })
-	go func() {
-		for i, shard := range shards {
-			s.logs.end(s.load(shard, t.parts[i]))
-		}
-	}()
+	s := &shareStateService{waiting: newWaitingCalls[share.Handle, share.Result]()}
+	s.coordinatorService = newCoordinatorService(n, coordinatorKind[*share.StateCoordinator, share.StateEffects]{
+		name: "share-group", coordinator: "share coordinator", record: "share state record", keeps: "share partitions",
+		topic: image.ShareGroupStateTopic,
+		empty: func(*partition) *share.StateCoordinator { return s.newCoordinator() }, replay: loadShareStateRecord,
+		begin: s.begin, apply: s.apply,
+	})
+	return s
 }
 
 // shareStateMemoryMin leaves each coordinator room where there are many.
@@ -116,41 +47,28 @@ func (s *shareStateService) newCoordinator() *share.StateCoordinator {
 	return share.NewStateCoordinator(cfg)
 }
 
-// load replays a partition into a coordinator and hands that to the goroutine.
-func (s *shareStateService) load(shard *shareStateShard, p *partition) error {
-	fresh := s.newCoordinator()
-	err := s.node.readRecords(p, func(batch wire.RecordBatch, rec wire.Record) {
-		if batch.IsControl() {
-			return
-		}
-		if err := fresh.Load(batch.BaseOffset()+wire.Offset(rec.OffsetDelta), rec); err != nil {
-			s.node.log.throttled("a share state record makes no sense and is left out", "partition", p.name(), "error", err)
-		}
-	})
-	if err != nil {
-		slog.Error("share coordinator cannot be loaded; its share partitions stay unavailable", "partition", p.name(), "error", err)
-		return err
+// loadShareStateRecord replays one record.
+func loadShareStateRecord(c *share.StateCoordinator, batch wire.RecordBatch, rec wire.Record) error {
+	if batch.IsControl() {
+		return nil
 	}
-	s.inbox.put(func() {
-		shard.coordinator = fresh
-		s.apply(shard, fresh.Loaded(s.node.nowMS(), wallNow()))
-	})
-	return nil
+	return c.Load(batch.BaseOffset()+wire.Offset(rec.OffsetDelta), rec)
+}
+
+func (s *shareStateService) begin(shard *shareStateShard) share.StateEffects {
+	return shard.coordinator.Loaded(s.node.nowMS(), wallNow())
 }
 
 // submit has the coordinator of an operation's key do it; then is called on the goroutine and must not
 // block. When the node stops it is not called at all.
 func (s *shareStateService) submit(op share.Operation, then func(share.Result)) {
 	s.inbox.put(func() {
-		if len(s.shards) == 0 { // the topic is there a moment before its coordinators are
+		shard := s.shardOf(op.Key.String())
+		if shard == nil { // the topic is there a moment before its coordinators are
 			then(share.Result{Code: wire.CoordinatorNotAvailable, Message: "there is no share coordinator yet"})
 			return
 		}
-		// Kafka hashes groups and share partitions alike.
-		shard := s.shards[group.PartitionFor(op.Key.String(), int32(len(s.shards)))]
-		s.next++
-		s.waiting[s.next] = then
-		s.apply(shard, shard.coordinator.Handle(s.node.nowMS(), wallNow(), s.next, op))
+		s.apply(shard, shard.coordinator.Handle(s.node.nowMS(), wallNow(), s.waiting.add(then), op))
 	})
 }
 
@@ -158,26 +76,17 @@ func (s *shareStateService) submit(op share.Operation, then func(share.Result)) 
 func (s *shareStateService) apply(shard *shareStateShard, fx share.StateEffects) {
 	shard.nextTickMS = fx.NextTickMS
 	for _, r := range fx.Replies {
-		then := s.waiting[r.Handle]
-		delete(s.waiting, r.Handle)
-		then(r.Result)
+		s.waiting.take(r.Handle)(r.Result)
 	}
 	for _, a := range fx.Appends {
-		s.append(shard, a)
+		b := internalBatch{records: []wire.Record{a.Record}}
+		s.append(shard, b, func(c *share.StateCoordinator, done replicate.Completion) share.StateEffects {
+			return c.Appended(s.node.nowMS(), wallNow(), a.ID, done.BaseOffset, done.Code)
+		})
 	}
 	if fx.PruneTo >= 0 {
 		go s.node.pruneShareState(shard.index, fx.PruneTo)
 	}
-}
-
-// append sends a record to the shard's partition; the answer comes back to the inbox.
-func (s *shareStateService) append(shard *shareStateShard, a share.Append) {
-	coordinator, b := shard.coordinator, internalBatch{records: []wire.Record{a.Record}}
-	s.node.appendPlaced(image.ShareGroupStateTopic, shard.index, b, func(c replicate.Completion) {
-		s.inbox.put(func() {
-			s.apply(shard, coordinator.Appended(s.node.nowMS(), wallNow(), a.ID, c.BaseOffset, c.Code))
-		})
-	})
 }
 
 // topicDeleted has the states of a deleted topic's partitions forgotten.

@@ -22,10 +22,10 @@ func (n *Node) stop() error {
 		n.drain()
 	}
 	close(n.quit)
-	<-n.groups.stopped
-	<-n.txns.stopped
-	<-n.shareLog.stopped
-	<-n.shares.stopped
+	<-n.groups.inbox.stopped
+	<-n.txns.inbox.stopped
+	<-n.shareLog.inbox.stopped
+	<-n.shares.inbox.stopped
 	<-n.cleanerStopped
 	n.moves.stop()
 	if !failed {

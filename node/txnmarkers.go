@@ -14,7 +14,7 @@ func (s *txnService) sendMarkers(shard *txnShard, m txn.Markers) {
 	}
 	for _, tp := range m.Partitions {
 		s.node.writeMarker(tp, marker, func(code wire.ErrorCode) {
-			s.inbox.put(func() { s.apply(shard, coordinator.Marked(s.node.nowMS(), wallNow(), m.ID, tp, code)) })
+			s.report(shard, coordinator, func() txn.Effects { return coordinator.Marked(s.node.nowMS(), wallNow(), m.ID, tp, code) })
 		})
 	}
 }

@@ -1,40 +1,42 @@
 package node
 
 import (
-	"log/slog"
 	"math"
 	"sync/atomic"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/ringmill/ringmill/control/group"
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/control/txn"
+	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/wire"
 )
 
-// txnService runs the transaction coordinators: one goroutine owns them all, takes requests and reports from an inbox, and
-// sends their records to the partitions of __transaction_state, and their markers to the partitions of transactions, like
-// any producer.
+// txnService runs the transaction coordinators, which keep their records in __transaction_state. It sends their markers to the
+// partitions of transactions like any producer.
 type txnService struct {
-	node  *Node
-	inbox serviceInbox
-	// shards are by partition of __transaction_state; the goroutine's alone, as all below.
-	shards []*txnShard
-	// waiting are the requests under way, by handle. What is called must not block.
-	waiting map[txn.Handle]func(kmsg.Response)
-	next    txn.Handle
-	// order counts what leaves the coordinators for partitions, see txnOrder.
+	*coordinatorService[*txn.Coordinator, txn.Effects]
+	waiting waitingCalls[txn.Handle, kmsg.Response]
+	// order counts what leaves the coordinators for partitions, see txnOrder; the goroutine's, as all below.
 	order txnOrder
 	// spare are producer ids for coordinators, which cannot wait for one; asked says that more are on their way.
 	spare []wire.ProducerID
 	asked bool
-	// stopped is closed when the goroutine has ended.
-	stopped chan struct{}
-	logs    coordinatorLogs
-	// openTxns are the transactions of all shards that have begun and are not complete, for the metrics.
+	// openTxns are the transactions of all shards that have begun and are not complete, for the metrics; openOf those of each.
 	openTxns atomic.Int64
+	openOf   map[wire.PartitionIndex]int
+}
+
+type txnShard = shard[*txn.Coordinator]
+
+func newTxnService(n *Node) *txnService {
+	s := &txnService{waiting: newWaitingCalls[txn.Handle, kmsg.Response](), openOf: make(map[wire.PartitionIndex]int)}
+	s.coordinatorService = newCoordinatorService(n, coordinatorKind[*txn.Coordinator, txn.Effects]{
+		name: "transaction", coordinator: "transaction coordinator", record: "transaction record", keeps: "transactional ids",
+		topic: image.TransactionStateTopic, prepare: s.stock,
+		empty: s.newCoordinator, replay: loadTxnRecord, begin: s.begin, apply: s.apply,
+	})
+	return s
 }
 
 // txnOrder says in which order a coordinator let a producer write to a partition and sent a marker there: a marker that
@@ -43,86 +45,6 @@ type txnOrder uint64
 
 // txnOrderForeign is the order of a marker that does not come from this node's coordinators.
 const txnOrderForeign txnOrder = math.MaxUint64
-
-// txnShard is one coordinator with the partition that holds its records.
-type txnShard struct {
-	index       wire.PartitionIndex
-	coordinator *txn.Coordinator
-	nextTickMS  int64
-	open        int // what it counts for in txnService.open
-}
-
-func newTxnService(n *Node) *txnService {
-	return &txnService{
-		node: n, inbox: newServiceInbox(), waiting: make(map[txn.Handle]func(kmsg.Response)), stopped: make(chan struct{}),
-		logs: coordinatorLogs{kind: "transaction"},
-	}
-}
-
-// run is the goroutine; it ends when the node stops.
-func (s *txnService) run() {
-	defer close(s.stopped)
-	tick := time.NewTimer(time.Hour)
-	defer tick.Stop()
-	for {
-		for _, f := range s.inbox.take() {
-			f()
-		}
-		tick.Reset(s.tick())
-		select {
-		case <-s.inbox.wake:
-		case <-tick.C:
-		case <-s.node.quit:
-			return
-		}
-	}
-}
-
-// tick runs the timers that are due and says how long until the next.
-func (s *txnService) tick() time.Duration {
-	now := s.node.nowMS()
-	next := int64(math.MaxInt64)
-	for _, shard := range s.shards {
-		if shard.nextTickMS <= now {
-			s.apply(shard, shard.coordinator.Tick(now, wallNow()))
-		}
-		next = min(next, shard.nextTickMS)
-	}
-	return tickIn(next - now)
-}
-
-// start makes the shards of the transaction topic, if there is one, and reads their logs.
-func (s *txnService) start() {
-	if t := s.node.topics.named([]byte(image.TransactionStateTopic)); t != nil {
-		s.open(t)
-	}
-}
-
-// open makes a shard for each partition and loads it in the background; until that is done it refuses with
-// COORDINATOR_LOAD_IN_PROGRESS, which clients retry.
-func (s *txnService) open(t *topic) {
-	shards := make([]*txnShard, len(t.parts))
-	for i, p := range t.parts {
-		shards[i] = &txnShard{index: wire.PartitionIndex(i), coordinator: s.newCoordinator(p), nextTickMS: math.MaxInt64}
-	}
-	s.logs.begin(len(shards))
-	ready := make(chan struct{})
-	s.inbox.put(func() {
-		s.shards = shards
-		close(ready)
-	})
-	go func() {
-		select {
-		case <-ready:
-		case <-s.node.quit:
-			return
-		}
-		s.stock()
-		for i, shard := range shards {
-			s.logs.end(s.load(shard, t.parts[i]))
-		}
-	}()
-}
 
 // newCoordinator makes an empty coordinator. The epoch of its markers is the leader epoch of its partition.
 func (s *txnService) newCoordinator(p *partition) *txn.Coordinator {
@@ -144,34 +66,16 @@ const (
 	txnMemoryMin      = 4 << 20
 )
 
-// load replays a partition into a coordinator and hands that to the goroutine.
-func (s *txnService) load(shard *txnShard, p *partition) error {
-	fresh := s.newCoordinator(p)
-	err := s.node.readRecords(p, func(batch wire.RecordBatch, rec wire.Record) {
-		if batch.IsControl() {
-			return
-		}
-		if err := fresh.Load(rec); err != nil {
-			s.node.log.throttled("a transaction record makes no sense and is left out", "partition", p.name(), "error", err)
-		}
-	})
-	if err != nil {
-		slog.Error("transaction coordinator cannot be loaded; its transactional ids stay unavailable", "partition", p.name(), "error", err)
-		return err
-	}
-	s.inbox.put(func() {
-		shard.coordinator = fresh
-		s.apply(shard, fresh.Loaded(s.node.nowMS(), wallNow()))
-	})
-	return nil
-}
-
-// shardOf is the shard of a transactional id; nil while there are none.
-func (s *txnService) shardOf(id string) *txnShard {
-	if len(s.shards) == 0 {
+// loadTxnRecord replays one record.
+func loadTxnRecord(c *txn.Coordinator, batch wire.RecordBatch, rec wire.Record) error {
+	if batch.IsControl() {
 		return nil
 	}
-	return s.shards[group.PartitionFor(id, int32(len(s.shards)))] // Kafka hashes groups and transactional ids alike
+	return c.Load(rec)
+}
+
+func (s *txnService) begin(shard *txnShard) txn.Effects {
+	return shard.coordinator.Loaded(s.node.nowMS(), wallNow())
 }
 
 // call has the coordinator of a transactional id answer a request, and waits. The caller is the request's goroutine.
@@ -203,7 +107,7 @@ func (s *txnService) addOffsets(req *kmsg.AddOffsetsToTxnRequest, partition wire
 			answer(txn.Refuse(req, wire.CoordinatorNotAvailable))
 			return
 		}
-		h := s.wait(answer)
+		h := s.waiting.add(answer)
 		s.apply(shard, shard.coordinator.AddOffsets(s.node.nowMS(), wallNow(), h, req, partition))
 	})
 }
@@ -225,14 +129,8 @@ func (s *txnService) handle(shard *txnShard, req kmsg.Request, answer func(kmsg.
 		answer(txn.Refuse(req, wire.CoordinatorNotAvailable))
 		return
 	}
-	h := s.wait(answer)
+	h := s.waiting.add(answer)
 	s.apply(shard, shard.coordinator.Handle(s.node.nowMS(), wallNow(), h, req))
-}
-
-func (s *txnService) wait(answer func(kmsg.Response)) txn.Handle {
-	s.next++
-	s.waiting[s.next] = answer
-	return s.next
 }
 
 // apply does what a coordinator asks for. Answers come before markers: what they let in is older.
@@ -240,13 +138,13 @@ func (s *txnService) apply(shard *txnShard, fx txn.Effects) {
 	shard.nextTickMS = fx.NextTickMS
 	s.countOpen(shard)
 	for _, r := range fx.Replies {
-		answer := s.waiting[r.Handle]
-		delete(s.waiting, r.Handle)
 		s.order++
-		answer(r.Response)
+		s.waiting.take(r.Handle)(r.Response)
 	}
 	for _, a := range fx.Appends {
-		s.append(shard, a)
+		s.append(shard, internalBatch{records: a.Records}, func(c *txn.Coordinator, done replicate.Completion) txn.Effects {
+			return c.Appended(s.node.nowMS(), wallNow(), a.ID, done.Code)
+		})
 	}
 	for _, m := range fx.Markers {
 		s.order++
@@ -257,16 +155,8 @@ func (s *txnService) apply(shard *txnShard, fx txn.Effects) {
 // countOpen counts a shard's open transactions in place of those that it had.
 func (s *txnService) countOpen(shard *txnShard) {
 	open := shard.coordinator.Open()
-	s.openTxns.Add(int64(open - shard.open))
-	shard.open = open
-}
-
-// append sends records to the shard's partition; the answer comes back to the inbox.
-func (s *txnService) append(shard *txnShard, a txn.Append) {
-	coordinator := shard.coordinator
-	s.node.appendInternal(image.TransactionStateTopic, shard.index, internalBatch{records: a.Records}, func(code wire.ErrorCode) {
-		s.inbox.put(func() { s.apply(shard, coordinator.Appended(s.node.nowMS(), wallNow(), a.ID, code)) })
-	})
+	s.openTxns.Add(int64(open - s.openOf[shard.index]))
+	s.openOf[shard.index] = open
 }
 
 // spareProducerIDs is how many producer ids coordinators have at hand. A new transactional id takes one.

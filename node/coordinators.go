@@ -1,0 +1,141 @@
+package node
+
+import (
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/ringmill/ringmill/control/group"
+	"github.com/ringmill/ringmill/replicate"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// coordinatorService runs the coordinators of one kind, of type C with effects E: one goroutine owns them all, takes requests
+// and reports from an inbox, and sends their records to the partitions of their topic like any producer.
+//
+//	request ─▶ inbox ─▶ coordinator ─▶ apply ─▶ replies
+//	             ▲                       └▶ records ─▶ the shard's partition ─┐
+//	             └────────────────────────────────── report ◀─────────────────┘
+type coordinatorService[C machine[E], E any] struct {
+	node  *Node
+	kind  coordinatorKind[C, E]
+	inbox serviceInbox
+	// shards are by partition of the topic; none while there is no topic. The goroutine's alone.
+	shards []*shard[C]
+	logs   coordinatorLogs
+}
+
+// machine is a coordinator: one shard's state, which is driven by calls and says what is to be done for it.
+type machine[E any] interface {
+	comparable
+	Tick(nowMS int64, wall wire.Timestamp) E
+}
+
+// coordinatorKind is what the coordinators of one kind have of their own.
+type coordinatorKind[C machine[E], E any] struct {
+	// name is the kind's in metrics and on /readyz; the others are its words in log lines.
+	name, coordinator, record, keeps string
+	// topic is the internal topic that keeps their records.
+	topic string
+	// prepare is called in the background before the first partition is replayed; nil if there is nothing to do.
+	prepare func()
+	// empty makes the coordinator of a partition; the goroutine may call it, or the one that replays.
+	empty func(p *partition) C
+	// replay takes one record, or a control batch with its first record, into a coordinator that no one else knows yet.
+	replay func(c C, batch wire.RecordBatch, rec wire.Record) error
+	// begin ends the replay of the coordinator that a shard has now.
+	begin func(s *shard[C]) E
+	// apply does what the coordinator of a shard asks for.
+	apply func(s *shard[C], fx E)
+}
+
+func newCoordinatorService[C machine[E], E any](n *Node, kind coordinatorKind[C, E]) *coordinatorService[C, E] {
+	return &coordinatorService[C, E]{node: n, kind: kind, inbox: newServiceInbox(), logs: coordinatorLogs{kind: kind.name}}
+}
+
+// run is the goroutine; it ends when the node stops.
+func (s *coordinatorService[C, E]) run() { s.inbox.run(s.node.quit, s.tick) }
+
+// tick runs the timers that are due and says how long until the next.
+func (s *coordinatorService[C, E]) tick() time.Duration {
+	now := s.node.nowMS()
+	next := int64(math.MaxInt64)
+	for _, shard := range s.shards {
+		if shard.nextTickMS <= now {
+			s.kind.apply(shard, shard.coordinator.Tick(now, wallNow()))
+		}
+		next = min(next, shard.nextTickMS)
+	}
+	return tickIn(next - now)
+}
+
+// start makes the shards of the topic, if there is one.
+func (s *coordinatorService[C, E]) start() {
+	if t := s.node.topics.named([]byte(s.kind.topic)); t != nil {
+		s.open(t)
+	}
+}
+
+// open makes a shard for each partition of the topic and loads them in the background, one after the other.
+func (s *coordinatorService[C, E]) open(t *topic) {
+	shards := make([]*shard[C], len(t.parts))
+	for i, p := range t.parts {
+		shards[i] = newShard(i, s.kind.empty(p))
+	}
+	s.logs.begin(len(shards))
+	s.inbox.put(func() { s.shards = shards })
+	go func() {
+		if s.kind.prepare != nil {
+			s.kind.prepare()
+		}
+		for i, shard := range shards {
+			s.logs.end(s.load(shard, t.parts[i]))
+		}
+	}()
+}
+
+// load replays a partition into a coordinator and hands that to the goroutine.
+func (s *coordinatorService[C, E]) load(shard *shard[C], p *partition) error {
+	fresh := s.kind.empty(p)
+	err := s.node.readRecords(p, func(batch wire.RecordBatch, rec wire.Record) {
+		if err := s.kind.replay(fresh, batch, rec); err != nil {
+			s.node.log.throttled("a "+s.kind.record+" makes no sense and is left out", "partition", p.name(), "error", err)
+		}
+	})
+	if err != nil {
+		slog.Error(s.kind.coordinator+" cannot be loaded; its "+s.kind.keeps+" stay unavailable", "partition", p.name(), "error", err)
+		return err
+	}
+	s.inbox.put(func() {
+		shard.coordinator = fresh
+		s.kind.apply(shard, s.kind.begin(shard))
+		shard.endLoading()
+	})
+	return nil
+}
+
+// shardOf is the shard of a key; nil while there are none. Kafka hashes groups, transactional ids and share partitions alike.
+func (s *coordinatorService[C, E]) shardOf(key string) *shard[C] {
+	if len(s.shards) == 0 {
+		return nil
+	}
+	return s.shards[group.PartitionFor(key, int32(len(s.shards)))]
+}
+
+// report tells the coordinator c of a shard, from any goroutine, how something ended that it asked for. Where the shard has
+// another one by then, no one asks any more.
+func (s *coordinatorService[C, E]) report(shard *shard[C], c C, what func() E) {
+	s.inbox.put(func() {
+		if shard.coordinator == c {
+			s.kind.apply(shard, what())
+		}
+	})
+}
+
+// append sends records to a shard's partition; what came of it is reported by then.
+func (s *coordinatorService[C, E]) append(shard *shard[C], b internalBatch, then func(c C, done replicate.Completion) E) {
+	c := shard.coordinator
+	s.node.appendPlaced(s.kind.topic, shard.index, b, func(done replicate.Completion) {
+		s.report(shard, c, func() E { return then(c, done) })
+	})
+}
