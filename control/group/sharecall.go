@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/ringmill/ringmill/control/share"
 	"github.com/ringmill/ringmill/wire"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -58,51 +59,7 @@ func (c *Coordinator) StateAnswered(nowMS int64, id StateCallID, resp kmsg.Respo
 
 // RefuseState is the answer to a StateCall's request that turns down each of its partitions with code.
 func RefuseState(req kmsg.Request, code wire.ErrorCode) kmsg.Response {
-	switch r := req.(type) {
-	case *kmsg.InitializeShareGroupStateRequest:
-		return refuseInitialize(r, code)
-	case *kmsg.DeleteShareGroupStateRequest:
-		return refuseDelete(r, code)
-	case *kmsg.ReadShareGroupStateSummaryRequest:
-		return refuseSummary(r, code)
-	}
-	panic(fmt.Sprintf("BUG: %T is no request of group coordinators to share coordinators", req))
-}
-
-func refuseInitialize(req *kmsg.InitializeShareGroupStateRequest, code wire.ErrorCode) *kmsg.InitializeShareGroupStateResponse {
-	resp := &kmsg.InitializeShareGroupStateResponse{Version: req.Version}
-	for _, from := range req.Topics {
-		t := kmsg.InitializeShareGroupStateResponseTopic{TopicID: from.TopicID}
-		for _, p := range from.Partitions {
-			t.Partitions = append(t.Partitions, kmsg.InitializeShareGroupStateResponseTopicPartition{Partition: p.Partition, ErrorCode: int16(code)})
-		}
-		resp.Topics = append(resp.Topics, t)
-	}
-	return resp
-}
-
-func refuseDelete(req *kmsg.DeleteShareGroupStateRequest, code wire.ErrorCode) *kmsg.DeleteShareGroupStateResponse {
-	resp := &kmsg.DeleteShareGroupStateResponse{Version: req.Version}
-	for _, from := range req.Topics {
-		t := kmsg.DeleteShareGroupStateResponseTopic{TopicID: from.TopicID}
-		for _, p := range from.Partitions {
-			t.Partitions = append(t.Partitions, kmsg.DeleteShareGroupStateResponseTopicPartition{Partition: p.Partition, ErrorCode: int16(code)})
-		}
-		resp.Topics = append(resp.Topics, t)
-	}
-	return resp
-}
-
-func refuseSummary(req *kmsg.ReadShareGroupStateSummaryRequest, code wire.ErrorCode) *kmsg.ReadShareGroupStateSummaryResponse {
-	resp := &kmsg.ReadShareGroupStateSummaryResponse{Version: req.Version}
-	for _, from := range req.Topics {
-		t := kmsg.ReadShareGroupStateSummaryResponseTopic{TopicID: from.TopicID}
-		for _, p := range from.Partitions {
-			t.Partitions = append(t.Partitions, kmsg.ReadShareGroupStateSummaryResponseTopicPartition{Partition: p.Partition, ErrorCode: int16(code)})
-		}
-		resp.Topics = append(resp.Topics, t)
-	}
-	return resp
+	return share.Refuse(req, code, "")
 }
 
 // StateRetriable reports whether a share coordinator turned a partition down that it may take a moment later.

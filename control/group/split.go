@@ -10,7 +10,9 @@ import (
 // Part is what one shard has to answer of a request.
 type Part struct {
 	Partition int32 // of __consumer_offsets
-	Request   kmsg.Request
+	// Group is one of those that the part is about, and so leads to the shard as well; "" where it is about none.
+	Group   string
+	Request kmsg.Request
 }
 
 // Split says which shards a request is for. Most requests name one group and are one Part; DescribeGroups, ConsumerGroupDescribe,
@@ -60,7 +62,8 @@ func Split(req kmsg.Request, partitions int32) []Part {
 	case *kmsg.ListGroupsRequest:
 		return toAll(r, partitions)
 	}
-	return []Part{{PartitionFor(groupOf(req), partitions), req}}
+	id := groupOf(req)
+	return []Part{{PartitionFor(id, partitions), id, req}}
 }
 
 func same(id string) string { return id }
@@ -72,7 +75,7 @@ func describedOffsets(g kmsg.DescribeShareGroupOffsetsRequestGroup) string { ret
 // splitBy cuts a list of groups by shard. An empty list is one Part.
 func splitBy[T any](groups []T, id func(T) string, partitions int32, request func([]T) kmsg.Request) []Part {
 	if len(groups) == 0 {
-		return []Part{{0, request(groups)}}
+		return []Part{{0, "", request(groups)}}
 	}
 	lists := map[int32][]T{}
 	var order []int32
@@ -85,7 +88,7 @@ func splitBy[T any](groups []T, id func(T) string, partitions int32, request fun
 	}
 	parts := make([]Part, len(order))
 	for i, p := range order {
-		parts[i] = Part{p, request(lists[p])}
+		parts[i] = Part{p, id(lists[p][0]), request(lists[p])}
 	}
 	return parts
 }
@@ -93,7 +96,7 @@ func splitBy[T any](groups []T, id func(T) string, partitions int32, request fun
 func toAll(req kmsg.Request, partitions int32) []Part {
 	parts := make([]Part, partitions)
 	for p := range partitions {
-		parts[p] = Part{p, req}
+		parts[p] = Part{p, "", req}
 	}
 	return parts
 }

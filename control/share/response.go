@@ -28,46 +28,39 @@ func addResult(resp kmsg.Response, first bool, op *Operation, r *Result) {
 	case *kmsg.InitializeShareGroupStateResponse:
 		p := kmsg.NewInitializeShareGroupStateResponseTopicPartition()
 		p.Partition, p.ErrorCode, p.ErrorMessage = partition, code, message
-		if first {
-			all.Topics = append(all.Topics, kmsg.InitializeShareGroupStateResponseTopic{TopicID: op.Key.Topic})
-		}
-		t := &all.Topics[len(all.Topics)-1]
+		t := topicOf(&all.Topics, first, kmsg.InitializeShareGroupStateResponseTopic{TopicID: op.Key.Topic})
 		t.Partitions = append(t.Partitions, p)
 	case *kmsg.ReadShareGroupStateResponse:
 		p := kmsg.NewReadShareGroupStateResponseTopicPartition()
 		p.Partition, p.ErrorCode, p.ErrorMessage = partition, code, message
 		p.StateEpoch, p.StartOffset, p.StateBatches = r.StateEpoch, int64(r.StartOffset), responseBatches(r.Batches)
-		if first {
-			all.Topics = append(all.Topics, kmsg.ReadShareGroupStateResponseTopic{TopicID: op.Key.Topic})
-		}
-		t := &all.Topics[len(all.Topics)-1]
+		t := topicOf(&all.Topics, first, kmsg.ReadShareGroupStateResponseTopic{TopicID: op.Key.Topic})
 		t.Partitions = append(t.Partitions, p)
 	case *kmsg.WriteShareGroupStateResponse:
 		p := kmsg.NewWriteShareGroupStateResponseTopicPartition()
 		p.Partition, p.ErrorCode, p.ErrorMessage = partition, code, message
-		if first {
-			all.Topics = append(all.Topics, kmsg.WriteShareGroupStateResponseTopic{TopicID: op.Key.Topic})
-		}
-		t := &all.Topics[len(all.Topics)-1]
+		t := topicOf(&all.Topics, first, kmsg.WriteShareGroupStateResponseTopic{TopicID: op.Key.Topic})
 		t.Partitions = append(t.Partitions, p)
 	case *kmsg.DeleteShareGroupStateResponse:
 		p := kmsg.NewDeleteShareGroupStateResponseTopicPartition()
 		p.Partition, p.ErrorCode, p.ErrorMessage = partition, code, message
-		if first {
-			all.Topics = append(all.Topics, kmsg.DeleteShareGroupStateResponseTopic{TopicID: op.Key.Topic})
-		}
-		t := &all.Topics[len(all.Topics)-1]
+		t := topicOf(&all.Topics, first, kmsg.DeleteShareGroupStateResponseTopic{TopicID: op.Key.Topic})
 		t.Partitions = append(t.Partitions, p)
 	case *kmsg.ReadShareGroupStateSummaryResponse:
 		p := kmsg.NewReadShareGroupStateSummaryResponseTopicPartition()
 		p.Partition, p.ErrorCode, p.ErrorMessage = partition, code, message
 		p.StateEpoch, p.LeaderEpoch, p.StartOffset = r.StateEpoch, r.LeaderEpoch, int64(r.StartOffset)
-		if first {
-			all.Topics = append(all.Topics, kmsg.ReadShareGroupStateSummaryResponseTopic{TopicID: op.Key.Topic})
-		}
-		t := &all.Topics[len(all.Topics)-1]
+		t := topicOf(&all.Topics, first, kmsg.ReadShareGroupStateSummaryResponseTopic{TopicID: op.Key.Topic})
 		t.Partitions = append(t.Partitions, p)
 	}
+}
+
+// topicOf is the topic that the next partition belongs to: a new one, or the last.
+func topicOf[T any](topics *[]T, first bool, topic T) *T {
+	if first {
+		*topics = append(*topics, topic)
+	}
+	return &(*topics)[len(*topics)-1]
 }
 
 // message is null where there is no fault.

@@ -16,7 +16,7 @@ func offsetFetch(b Broker, r *Request, req *kmsg.OffsetFetchRequest) *kmsg.Offse
 		return b.Coordinate(req.Group, r.Client, req).(*kmsg.OffsetFetchResponse)
 	}
 	req.Groups = wholeGroupsOnce(req.Groups)
-	return coordinateEach[*kmsg.OffsetFetchRequest, *kmsg.OffsetFetchResponse](b, r, req, firstFetchedGroup)
+	return coordinateEach[*kmsg.OffsetFetchResponse](b, r, req)
 }
 
 // wholeGroupsOnce drops repetitions of a group whose every offset is asked for: a short request must not have a long
@@ -34,11 +34,4 @@ func wholeGroupsOnce(groups []kmsg.OffsetFetchRequestGroup) []kmsg.OffsetFetchRe
 		kept = append(kept, g)
 	}
 	return kept
-}
-
-func firstFetchedGroup(req *kmsg.OffsetFetchRequest) string {
-	if len(req.Groups) == 0 {
-		return ""
-	}
-	return req.Groups[0].Group
 }

@@ -12,22 +12,20 @@ var describeGroupsRow = row{key: wire.KeyDescribeGroups, min: 0, max: 6, handle:
 // describe-configs, alter-configs. See topicOperations.
 const groupOperations = 3400
 
-func describeGroups(b Broker, r *Request, req *kmsg.DescribeGroupsRequest) *kmsg.DescribeGroupsResponse {
-	req.Groups = distinct(req.Groups)
-	resp := coordinateEach[*kmsg.DescribeGroupsRequest, *kmsg.DescribeGroupsResponse](b, r, req, firstDescribedGroup)
-	for i := range resp.Groups {
-		g := &resp.Groups[i]
-		g.AuthorizedOperations = operationsUnknown
-		if req.IncludeAuthorizedOperations && g.ErrorCode == 0 {
-			g.AuthorizedOperations = groupOperations
-		}
+// allowedOnGroup is what a client is told that it may do with a group, if it asked and the group could be described.
+func allowedOnGroup(asked bool, code int16) int32 {
+	if asked && code == 0 {
+		return groupOperations
 	}
-	return resp
+	return operationsUnknown
 }
 
-func firstDescribedGroup(req *kmsg.DescribeGroupsRequest) string {
-	if len(req.Groups) == 0 {
-		return ""
+func describeGroups(b Broker, r *Request, req *kmsg.DescribeGroupsRequest) *kmsg.DescribeGroupsResponse {
+	req.Groups = distinct(req.Groups)
+	resp := coordinateEach[*kmsg.DescribeGroupsResponse](b, r, req)
+	for i := range resp.Groups {
+		g := &resp.Groups[i]
+		g.AuthorizedOperations = allowedOnGroup(req.IncludeAuthorizedOperations, g.ErrorCode)
 	}
-	return req.Groups[0]
+	return resp
 }

@@ -10,12 +10,5 @@ var deleteGroupsRow = row{key: wire.KeyDeleteGroups, min: 0, max: 2, handle: on(
 
 func deleteGroups(b Broker, r *Request, req *kmsg.DeleteGroupsRequest) *kmsg.DeleteGroupsResponse {
 	req.Groups = distinct(req.Groups)
-	return coordinateEach[*kmsg.DeleteGroupsRequest, *kmsg.DeleteGroupsResponse](b, r, req, firstDeletedGroup)
-}
-
-func firstDeletedGroup(req *kmsg.DeleteGroupsRequest) string {
-	if len(req.Groups) == 0 {
-		return ""
-	}
-	return req.Groups[0]
+	return coordinateEach[*kmsg.DeleteGroupsResponse](b, r, req)
 }

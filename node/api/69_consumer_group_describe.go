@@ -13,13 +13,10 @@ func consumerGroupDescribe(b Broker, r *Request, req *kmsg.ConsumerGroupDescribe
 	if !servesConsumerProtocol(b) {
 		return refusedConsumerGroups(req.Groups, wire.UnsupportedVersion)
 	}
-	resp := coordinateEach[*kmsg.ConsumerGroupDescribeRequest, *kmsg.ConsumerGroupDescribeResponse](b, r, req, firstConsumerGroup)
+	resp := coordinateEach[*kmsg.ConsumerGroupDescribeResponse](b, r, req)
 	for i := range resp.Groups {
 		g := &resp.Groups[i]
-		g.AuthorizedOperations = operationsUnknown
-		if req.IncludeAuthorizedOperations && g.ErrorCode == 0 {
-			g.AuthorizedOperations = groupOperations
-		}
+		g.AuthorizedOperations = allowedOnGroup(req.IncludeAuthorizedOperations, g.ErrorCode)
 	}
 	return resp
 }
@@ -32,11 +29,4 @@ func refusedConsumerGroups(ids []string, code wire.ErrorCode) *kmsg.ConsumerGrou
 		resp.Groups = append(resp.Groups, g)
 	}
 	return resp
-}
-
-func firstConsumerGroup(req *kmsg.ConsumerGroupDescribeRequest) string {
-	if len(req.Groups) == 0 {
-		return ""
-	}
-	return req.Groups[0]
 }

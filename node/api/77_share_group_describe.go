@@ -13,13 +13,10 @@ func shareGroupDescribe(b Broker, r *Request, req *kmsg.ShareGroupDescribeReques
 	if !servesShareGroups(b) {
 		return refusedShareGroups(req.GroupIDs, wire.UnsupportedVersion)
 	}
-	resp := coordinateEach[*kmsg.ShareGroupDescribeRequest, *kmsg.ShareGroupDescribeResponse](b, r, req, firstShareGroup)
+	resp := coordinateEach[*kmsg.ShareGroupDescribeResponse](b, r, req)
 	for i := range resp.Groups {
 		g := &resp.Groups[i]
-		g.AuthorizedOperations = operationsUnknown
-		if req.IncludeAuthorizedOperations && g.ErrorCode == 0 {
-			g.AuthorizedOperations = groupOperations
-		}
+		g.AuthorizedOperations = allowedOnGroup(req.IncludeAuthorizedOperations, g.ErrorCode)
 	}
 	return resp
 }
@@ -32,11 +29,4 @@ func refusedShareGroups(ids []string, code wire.ErrorCode) *kmsg.ShareGroupDescr
 		resp.Groups = append(resp.Groups, g)
 	}
 	return resp
-}
-
-func firstShareGroup(req *kmsg.ShareGroupDescribeRequest) string {
-	if len(req.GroupIDs) == 0 {
-		return ""
-	}
-	return req.GroupIDs[0]
 }

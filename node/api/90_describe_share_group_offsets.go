@@ -12,7 +12,7 @@ var describeShareGroupOffsetsRow = row{
 
 func describeShareGroupOffsets(b Broker, r *Request, req *kmsg.DescribeShareGroupOffsetsRequest) *kmsg.DescribeShareGroupOffsetsResponse {
 	if servesShareGroups(b) {
-		return coordinateEach[*kmsg.DescribeShareGroupOffsetsRequest, *kmsg.DescribeShareGroupOffsetsResponse](b, r, req, firstShareOffsets)
+		return coordinateEach[*kmsg.DescribeShareGroupOffsetsResponse](b, r, req)
 	}
 	resp := kmsg.NewPtrDescribeShareGroupOffsetsResponse()
 	for i := range req.Groups {
@@ -21,11 +21,4 @@ func describeShareGroupOffsets(b Broker, r *Request, req *kmsg.DescribeShareGrou
 		resp.Groups = append(resp.Groups, g)
 	}
 	return resp
-}
-
-func firstShareOffsets(req *kmsg.DescribeShareGroupOffsetsRequest) string {
-	if len(req.Groups) == 0 {
-		return ""
-	}
-	return req.Groups[0].GroupID
 }

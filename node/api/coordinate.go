@@ -7,18 +7,16 @@ import (
 	"github.com/ringmill/ringmill/control/image"
 )
 
-// coordinateEach has a request that names several groups answered by all their coordinators. first tells one group of a
-// part, which leads to its coordinator.
-func coordinateEach[Q kmsg.Request, P kmsg.Response](b Broker, r *Request, req Q, first func(part Q) string) P {
+// coordinateEach has a request that names several groups answered by all their coordinators.
+func coordinateEach[P kmsg.Response](b Broker, r *Request, req kmsg.Request) P {
 	partitions := int32(1) // any: without the topic there is no coordinator, and Coordinate says so
 	if t := b.Image().ByName(image.ConsumerOffsetsTopic); t != nil {
 		partitions = t.Partitions
 	}
 	parts := group.Split(req, partitions)
 	answers := make([]kmsg.Response, len(parts))
-	for i := range parts {
-		part := parts[i].Request.(Q)
-		answers[i] = b.Coordinate(first(part), r.Client, part)
+	for i, part := range parts {
+		answers[i] = b.Coordinate(part.Group, r.Client, part.Request)
 	}
 	return group.Merge(answers).(P)
 }
