@@ -25,8 +25,6 @@ var _ api.Broker = (*Node)(nil)
 // Config is the configuration in force.
 func (n *Node) Config() *config.Config { return n.cfg.Load() }
 
-func (n *Node) config() *config.Config { return n.cfg.Load() }
-
 // Image is the metadata.
 func (n *Node) Image() *image.Image { return n.image.Load() }
 
@@ -34,7 +32,7 @@ func (n *Node) Image() *image.Image { return n.image.Load() }
 func (n *Node) Advertised(name string) (host string, port int32) {
 	for i, l := range n.listeners {
 		if l.name == name {
-			a := n.config().AdvertisedListeners[i]
+			a := n.Config().AdvertisedListeners[i]
 			if a.Port == 0 {
 				return a.Host, int32(l.addr.Port())
 			}
@@ -172,7 +170,7 @@ func (n *Node) reconfigure(r image.Resource, m *image.Image) error {
 
 // applyDynamicConfig lays the metadata's broker overrides over the static configuration.
 func (n *Node) applyDynamicConfig(m *image.Image) error {
-	next, err := n.config().WithDynamic(
+	next, err := n.Config().WithDynamic(
 		maps.Clone(m.BrokerConfigs(strconv.Itoa(int(m.NodeID())))), maps.Clone(m.BrokerConfigs("")))
 	if err != nil {
 		return err
@@ -315,7 +313,7 @@ func (n *Node) OffsetsTopicReady() bool {
 	if n.topics.named([]byte(image.ConsumerOffsetsTopic)) != nil {
 		return true
 	}
-	t, err := n.createTopic(image.ConsumerOffsetsTopic, n.config().OffsetsTopicPartitions, n.offsetsTopicConfig())
+	t, err := n.createTopic(image.ConsumerOffsetsTopic, n.Config().OffsetsTopicPartitions, n.offsetsTopicConfig())
 	if err != nil {
 		n.log.throttled("__consumer_offsets cannot be made", "error", err)
 		return false
@@ -348,7 +346,7 @@ func (n *Node) TransactionsTopicReady() bool {
 	if n.topics.named([]byte(image.TransactionStateTopic)) != nil {
 		return true
 	}
-	t, err := n.createTopic(image.TransactionStateTopic, n.config().TransactionTopicPartitions, n.transactionsTopicConfig())
+	t, err := n.createTopic(image.TransactionStateTopic, n.Config().TransactionTopicPartitions, n.transactionsTopicConfig())
 	if err != nil {
 		n.log.throttled("__transaction_state cannot be made", "error", err)
 		return false

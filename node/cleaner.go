@@ -39,9 +39,9 @@ func (n *Node) startCleaner() {
 	c := &cleaner{node: n, uncleanable: make(map[*partition]bool)}
 	go func() {
 		defer close(n.cleanerStopped)
-		for n.config().CleanerEnable && !n.hasStopped() {
+		for n.Config().CleanerEnable && !n.hasStopped() {
 			if p := c.dirtiest(); p == nil || !c.clean(p) {
-				c.pause(time.Duration(n.config().CleanerBackoffMS) * time.Millisecond)
+				c.pause(time.Duration(n.Config().CleanerBackoffMS) * time.Millisecond)
 			}
 		}
 	}()
@@ -92,7 +92,7 @@ func (c *cleaner) clean(p *partition) bool {
 	n, began := c.node, time.Now()
 	var plan segment.CleanPlan
 	p.loop.on(func(l *Loop) { plan = p.log().PlanClean(l.wall, p.replica.HighWatermark()) })
-	cfg := n.config()
+	cfg := n.Config()
 	result, err := c.run(p, plan, segment.CleanOptions{
 		DedupeBytes: min(cfg.CleanerDedupeBytes, math.MaxInt32), LoadFactor: cfg.CleanerLoadFactor, Step: func(bytes int) error { return c.step(p, bytes) },
 	})
@@ -153,7 +153,7 @@ func (c *cleaner) step(p *partition, bytes int) error {
 	if c.node.hasStopped() || p.dir().offline.Load() || p.gone.Load() {
 		return errCleanerStops
 	}
-	if ahead := c.pacer.take(bytes, c.node.config().CleanerBytesPerSecondMax); ahead > cleanerPauseMin {
+	if ahead := c.pacer.take(bytes, c.node.Config().CleanerBytesPerSecondMax); ahead > cleanerPauseMin {
 		c.pause(ahead)
 	}
 	return nil

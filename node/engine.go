@@ -19,7 +19,7 @@ const (
 // [iouring.Probe.Transient], is asked for again until engineWait is over; what comes of that counts.
 func (l *Loop) newEngine() (iouring.Engine, iouring.Probe, error) {
 	for began, told := time.Now(), false; ; time.Sleep(enginePause) {
-		engine, probe, err := l.node.seams.newEngine(l.node.config().Engine, l.index)
+		engine, probe, err := l.node.seams.newEngine(l.node.Config().Engine, l.index)
 		if !probe.Transient() || time.Since(began) >= l.node.seams.engineWait {
 			return engine, probe, err
 		}

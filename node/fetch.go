@@ -93,7 +93,7 @@ func (l *Loop) serveFetch(c *Conn, h wire.RequestHeader, body []byte) {
 	c.serial = true
 	f := &c.fetch
 	f.pending, f.version = c.begin(h), h.Version
-	f.minBytes, f.maxBytes = int(in.MinBytes), min(int(in.MaxBytes), l.node.config().FetchBytesMax)
+	f.minBytes, f.maxBytes = int(in.MinBytes), min(int(in.MaxBytes), l.node.Config().FetchBytesMax)
 	f.maxBytes = l.node.quotas.fetchMax(quotaClient(&c.client), f.maxBytes)
 	f.minBytes = min(f.minBytes, max(f.maxBytes, 0))
 	f.expires = l.mono + min(time.Duration(max(in.MaxWaitMS, 0))*time.Millisecond, fetchWaitMax)

@@ -44,7 +44,7 @@ func newGroupService(n *Node) *groupService {
 func (g *groupService) newCoordinator() *group.Coordinator {
 	var seed [8]byte
 	_, _ = rand.Read(seed[:])
-	c := g.node.config()
+	c := g.node.Config()
 	cfg := group.DefaultConfig()
 	cfg.MinSessionTimeoutMS, cfg.MaxSessionTimeoutMS = int32(c.GroupSessionTimeoutMinMS), int32(c.GroupSessionTimeoutMaxMS)
 	cfg.InitialRebalanceDelayMS, cfg.MaxSize = int32(c.GroupInitialRebalanceDelayMS), c.GroupSizeMax

@@ -52,7 +52,7 @@ func (n *Node) every(interval time.Duration, f func()) {
 	if interval <= 0 {
 		return
 	}
-	delay := time.Duration(n.config().InitialTaskDelayMS) * time.Millisecond
+	delay := time.Duration(n.Config().InitialTaskDelayMS) * time.Millisecond
 	go func() {
 		select {
 		case <-time.After(delay):
@@ -75,7 +75,7 @@ func (n *Node) every(interval time.Duration, f func()) {
 // startHousekeeping begins the periodic work, each kind at the interval of Kafka's property.
 func (n *Node) startHousekeeping() {
 	go n.removeDeleted()
-	c := n.config()
+	c := n.Config()
 	ms := func(v int64) time.Duration { return time.Duration(v) * time.Millisecond }
 	n.every(ms(c.RetentionCheckIntervalMS), n.retain)
 	n.every(ms(c.OffsetCheckpointIntervalMS), n.checkpointOffsets)

@@ -131,11 +131,11 @@ func (c *Conn) consumePrefix() bool {
 	}
 	c.in.prefixLen = 0
 	size := int(int32(binary.BigEndian.Uint32(c.in.prefix[:])))
-	if size < frameBytesMin || size > c.loop.node.config().RequestBytesMax {
+	if size < frameBytesMin || size > c.loop.node.Config().RequestBytesMax {
 		if reason := foreign(c.in.prefix); reason != "" {
 			c.refuse(reason)
 		} else {
-			c.refuse("a frame's length is out of bounds", "bytes", size, "max", c.loop.node.config().RequestBytesMax, "property", "socket.request.max.bytes")
+			c.refuse("a frame's length is out of bounds", "bytes", size, "max", c.loop.node.Config().RequestBytesMax, "property", "socket.request.max.bytes")
 		}
 		return false
 	}

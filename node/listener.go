@@ -148,13 +148,13 @@ func (l *Loop) admit(ln *listener, fd int) {
 		l.hold(fd, d)
 		return
 	}
-	if !ln.limits.admit(host, l.node.config()) {
+	if !ln.limits.admit(host, l.node.Config()) {
 		l.metrics.refused.Inc()
 		l.node.log.throttled("connection refused: too many", "peer", host, "properties", "max.connections, max.connections.per.ip")
 		_ = unix.Close(fd)
 		return
 	}
-	setSocketOptions(fd, l.node.config().SendBufferBytes)
+	setSocketOptions(fd, l.node.Config().SendBufferBytes)
 	l.node.metrics.connections.Add(1)
 	to := l.node.leastLoaded()
 	to.assigned.Add(1)

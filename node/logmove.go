@@ -183,7 +183,7 @@ func (m *logMove) lapsed() error {
 func (m *logMove) step(bytes int) error {
 	m.size.Store(m.future.Size())
 	m.end.Store(int64(m.future.EndOffset()))
-	if wait := m.node.moves.pace(bytes, m.node.config().MoveBytesPerSecondMax()); wait > cleanerPauseMin {
+	if wait := m.node.moves.pace(bytes, m.node.Config().MoveBytesPerSecondMax()); wait > cleanerPauseMin {
 		m.pause(wait)
 	}
 	return m.lapsed()

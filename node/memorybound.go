@@ -28,7 +28,7 @@ const (
 // under way, answers and the coordinators. What a topic, a partition or a connection (a short request, 16 KiB, and room for 64
 // partitions to fetch) takes by being there is not in it, nor what the garbage collector has not taken back yet.
 func (n *Node) memoryBound() int64 {
-	cfg := n.config()
+	cfg := n.Config()
 	loop := int64(providedBytes + slabKeep + coldReadsMax*coldReadBytes + 2*mailboxMax*messageBytes + indexBytesMax +
 		outKeepMax*outBufferMax + pendingFreeMax*answerKeptBytes + sessionPartsMax*sessionPartBytes + produceFreeMax*produceItemsKeep*produceItemBytes)
 	requests := cfg.RequestMemoryBytes + cfg.RequestMemoryBytes/int64(produceEntryBytesMin)*int64(produceItemBytes) +

@@ -25,7 +25,7 @@ const (
 const cureMissing = "or start with --set ringmill.missing.data=begin to go on without it"
 
 // beginsWithout says that the node was told to go on where data is missing.
-func (n *Node) beginsWithout() bool { return n.config().MissingData == config.MissingBegin }
+func (n *Node) beginsWithout() bool { return n.Config().MissingData == config.MissingBegin }
 
 // checkLogDirs refuses to start if partitions have no log and a log directory that may have them is not there: one of the last start,
 // or one that has lost what was in it, as a mount point has where the disk is not mounted. Apache Kafka refuses a directory without

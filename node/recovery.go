@@ -86,7 +86,7 @@ type openJob struct {
 func (n *Node) runOpenJobs(jobs []*openJob) error {
 	work := make(chan *openJob)
 	var done sync.WaitGroup
-	for range max(1, n.config().RecoveryThreads) * len(n.dirs) {
+	for range max(1, n.Config().RecoveryThreads) * len(n.dirs) {
 		done.Add(1)
 		go func() {
 			defer done.Done()
@@ -156,7 +156,7 @@ func (n *Node) raiseLeaderEpoch(jobs []*openJob) error {
 
 func (j *openJob) run(n *Node) {
 	d := j.found.dir
-	cfg := segmentConfig(n.config(), &j.topic.config)
+	cfg := segmentConfig(n.Config(), &j.topic.config)
 	if j.found.path == "" {
 		j.found.path = filepath.Join(d.path, segment.PartitionDir(j.found.tp))
 		if j.log, j.err = createLog(d, j.found.path, cfg, j.topic.id); j.err == nil {
@@ -277,7 +277,7 @@ type journalTarget struct {
 func (n *Node) journalConfig() segment.JournalConfig {
 	var salt [8]byte
 	_, _ = rand.Read(salt[:])
-	cfg := segment.JournalConfig{Bytes: n.config().JournalBytes, Salt: binary.BigEndian.Uint64(salt[:])}
+	cfg := segment.JournalConfig{Bytes: n.Config().JournalBytes, Salt: binary.BigEndian.Uint64(salt[:])}
 	cfg.TrackBytes = min(segment.DefaultJournalTrackBytes, cfg.Bytes/2)
 	return cfg
 }

@@ -109,7 +109,7 @@ func newNode(cfg *config.Config) *Node {
 }
 
 func newLoop(n *Node, index int) *Loop {
-	cfg := n.config()
+	cfg := n.Config()
 	return &Loop{
 		node: n, index: index, overflow: make([][]Message, cfg.Loops), metrics: newLoopMetrics(n.metrics, index),
 		slabs:   slabPool{max: int(cfg.RequestMemoryBytes) / cfg.Loops},
@@ -121,7 +121,7 @@ func newLoop(n *Node, index int) *Loop {
 
 // bind opens the listeners for clients and the one for operators.
 func (n *Node) bind() error {
-	cfg := n.config()
+	cfg := n.Config()
 	limits := &connLimits{byIP: make(map[string]int)}
 	for _, l := range cfg.Listeners {
 		ln, err := listen(l, cfg.ListenBacklog, limits)
@@ -178,7 +178,7 @@ func (n *Node) report(out io.Writer, notices []config.Notice, limit int64) {
 		fmt.Fprintf(out, "logs      %s (%s); appends %s\n", d.path, d.kind, way)
 	}
 	fmt.Fprintf(out, "fetches   sendfile from the page cache; what is cold is read in by the ring first\n")
-	cfg := n.config()
+	cfg := n.Config()
 	fmt.Fprintf(out, "flush     %s; loops %d; journals up to %d MiB\n", cfg.FlushPolicy(), len(n.loops), cfg.JournalBytes*int64(len(n.loops))>>20)
 	fmt.Fprintf(out, "memory    up to %d MiB for clients, %d MiB of it for requests, %d MiB for answers; collected %s\n",
 		n.memoryBound()>>20, cfg.RequestMemoryBytes>>20, answersOfLoop(cfg.Loops)*cfg.Loops>>20, limitText(limit))

@@ -114,7 +114,7 @@ func (s *shareService) newFetch(client api.Client, req *kmsg.ShareFetchRequest) 
 	f := &shareFetch{
 		service: s, key: key, member: key.Member.String(), committed: cfg.ShareIsolationLevel == "read_committed", lockMS: int64(cfg.ShareRecordLockDurationMS),
 		maxRecords: int64(req.MaxRecords), batchSize: int64(req.BatchSize),
-		maxBytes: min(int(req.MaxBytes), s.node.config().FetchBytesMax, shareAnswerBytesMax),
+		maxBytes: min(int(req.MaxBytes), s.node.Config().FetchBytesMax, shareAnswerBytesMax),
 		expires:  time.Now().Add(min(time.Duration(max(req.MaxWaitMillis, 0))*time.Millisecond, fetchWaitMax)),
 		wake:     make(chan struct{}, 1),
 	}

@@ -109,7 +109,7 @@ func (s *shareService) loaded(sp *sharePart, epoch int32, state share.Result, in
 		s.drop(sp)
 		return
 	}
-	c := s.node.config()
+	c := s.node.Config()
 	cfg := share.PartitionConfig{MaxDeliveries: int16(c.ShareDeliveriesMax), MaxRecordLocks: int64(c.ShareRecordLocksMax)}
 	machine, fx := share.NewPartition(s.node.nowMS(), cfg, epoch, state, initial)
 	sp.machine = machine
@@ -155,5 +155,5 @@ func (s *shareService) initialOffset(sp *sharePart, state share.Result) (wire.Of
 
 // shareConfig is what a share group goes by.
 func (n *Node) shareConfig(group string) config.GroupConfig {
-	return n.config().Group(n.Image().GroupOverrides(group))
+	return n.Config().Group(n.Image().GroupOverrides(group))
 }

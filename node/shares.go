@@ -68,7 +68,7 @@ const sharePartitionsMax = 1_000_000
 
 func newShareService(n *Node) *shareService {
 	return &shareService{
-		node: n, inbox: newServiceInbox(), sessions: share.NewSessions(n.config().ShareSessionsMax, sharePartitionsMax),
+		node: n, inbox: newServiceInbox(), sessions: share.NewSessions(n.Config().ShareSessionsMax, sharePartitionsMax),
 		parts: make(map[share.Key]*sharePart), groups: make(map[string]map[share.Key]*sharePart),
 		waiting: newWaitingCalls[share.Handle, share.Done](), fetching: make(map[*share.Session][]*shareFetch), dueMS: math.MaxInt64, reads: newByteBudget(shareReadBytesMax),
 	}

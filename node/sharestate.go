@@ -35,7 +35,7 @@ func newShareStateService(n *Node) *shareStateService {
 const shareStateMemoryMin = 1 << 20
 
 func (s *shareStateService) newCoordinator() *share.StateCoordinator {
-	c := s.node.config()
+	c := s.node.Config()
 	cfg := share.DefaultStateConfig()
 	cfg.UpdatesPerSnapshot = c.ShareStateUpdates
 	cfg.ColdSnapshotIntervalMS, cfg.PruneIntervalMS = c.ShareStateColdMS, c.ShareStatePruneMS
@@ -138,7 +138,7 @@ func (n *Node) ShareStateTopicReady() bool {
 	if n.topics.named([]byte(image.ShareGroupStateTopic)) != nil {
 		return true
 	}
-	t, err := n.createTopic(image.ShareGroupStateTopic, n.config().ShareStateTopicPartitions, n.shareStateTopicConfig())
+	t, err := n.createTopic(image.ShareGroupStateTopic, n.Config().ShareStateTopicPartitions, n.shareStateTopicConfig())
 	if err != nil {
 		n.log.throttled("__share_group_state cannot be made", "error", err)
 		return false
@@ -154,7 +154,7 @@ func (n *Node) shareStateTopicConfig() map[string]string {
 		"cleanup.policy":   "delete",
 		"compression.type": "producer",
 		"retention.ms":     "-1",
-		"segment.bytes":    fmt.Sprint(n.config().ShareStateTopicSegmentBytes),
+		"segment.bytes":    fmt.Sprint(n.Config().ShareStateTopicSegmentBytes),
 	}
 }
 

@@ -41,8 +41,8 @@ type statusDir struct{ Path, State string }
 func (a *admin) status(w http.ResponseWriter, _ *http.Request) {
 	n := a.node
 	v := statusView{
-		Version: Version(), Node: int32(n.config().NodeID), Up: time.Since(n.started).Round(time.Second), Ready: n.ready.Load(),
-		Policy: string(n.config().FlushPolicy()), Connections: n.metrics.connections.Load(), Files: n.openFiles.Load(), Turns: a.turns(),
+		Version: Version(), Node: int32(n.Config().NodeID), Up: time.Since(n.started).Round(time.Second), Ready: n.ready.Load(),
+		Policy: string(n.Config().FlushPolicy()), Connections: n.metrics.connections.Load(), Files: n.openFiles.Load(), Turns: a.turns(),
 	}
 	if v.Ready {
 		v.Cluster, v.Topics, v.Partitions = n.Image().ClusterID(), n.Image().TopicCount(), n.Image().PartitionCount()

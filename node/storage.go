@@ -29,7 +29,7 @@ func (n *Node) journalName(loop int) string {
 
 // openStorage locks the directories, reads the metadata and recovers every log. Nothing is served yet.
 func (n *Node) openStorage(fsys segment.FS) error {
-	cfg := n.config()
+	cfg := n.Config()
 	n.state = &stateDir{path: filepath.Join(cfg.DataDir, "state")}
 	if err := n.makeDir(fsys, n.state.path); err != nil {
 		return startError(n.state.path, err)
@@ -95,7 +95,7 @@ func (n *Node) identify() error {
 				Problem: fmt.Sprintf("the directory belongs to cluster %s, this node to %s", props.ClusterID, cluster),
 				Cure:    "give the node the directory that it had, or an empty one"}
 		}
-		if mine := n.config().NodeID; props.NodeID != mine {
+		if mine := n.Config().NodeID; props.NodeID != mine {
 			return &StartError{Path: filepath.Join(d.path, segment.MetaPropertiesFile),
 				Problem: fmt.Sprintf("the directory belongs to node %d, this is node %d", props.NodeID, mine),
 				Cure:    fmt.Sprintf("start with --set node.id=%d, or give this node an empty directory", props.NodeID)}
@@ -110,7 +110,7 @@ func (n *Node) identify() error {
 		return err
 	}
 	for _, d := range n.dirs {
-		if err := writeMetaProperties(d, cluster, n.config().NodeID); err != nil {
+		if err := writeMetaProperties(d, cluster, n.Config().NodeID); err != nil {
 			return startError(d.path, err)
 		}
 	}
@@ -139,7 +139,7 @@ func (n *Node) begin(cluster string) error {
 	if err != nil {
 		return err
 	}
-	records := append([]image.Record{image.ClusterRecord{ClusterID: cluster, NodeID: n.config().NodeID}}, topics...)
+	records := append([]image.Record{image.ClusterRecord{ClusterID: cluster, NodeID: n.Config().NodeID}}, topics...)
 	_, err = n.applyMeta(records...)
 	var record *image.RecordError
 	switch {

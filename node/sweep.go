@@ -21,7 +21,7 @@ func (l *Loop) sweep() {
 		return
 	}
 	l.nextSweep = l.mono + l.node.seams.sweepInterval
-	idle := time.Duration(l.node.config().ConnectionIdleMS) * time.Millisecond
+	idle := time.Duration(l.node.Config().ConnectionIdleMS) * time.Millisecond
 	l.freed = true // memory that the kernel refused may be had now
 	l.metrics.engine.publish(l.engine.Counters())
 	l.conns.all(func(c *Conn) {

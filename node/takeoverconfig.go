@@ -138,7 +138,7 @@ func (c topicConfigs) applyConfig(r *kraftReader) {
 // validConfigs drops properties that this node does not know, each with a line.
 func (n *Node) validConfigs(topic string, configs map[string]string) map[string]string {
 	for _, key := range slices.Sorted(maps.Keys(configs)) {
-		if err := n.config().ValidateTopicConfig(map[string]string{key: configs[key]}); err != nil {
+		if err := n.Config().ValidateTopicConfig(map[string]string{key: configs[key]}); err != nil {
 			slog.Warn("a topic's property is left out", "topic", topic, "property", key, "value", configs[key], "error", err)
 			delete(configs, key)
 		}

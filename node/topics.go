@@ -18,14 +18,14 @@ import (
 
 // newTopic makes the loops' view of a topic, its partitions still to be filled in.
 func (n *Node) newTopic(t *image.Topic) (*topic, error) {
-	cfg, err := n.config().Topic(n.topicOverrides(t.Name, t.Configs))
+	cfg, err := n.Config().Topic(n.topicOverrides(t.Name, t.Configs))
 	if err != nil {
 		return nil, err
 	}
 	return &topic{
 		name: t.Name, nameBytes: []byte(t.Name), id: t.ID, internal: t.Internal, overrides: t.Configs,
 		config: cfg, parts: make([]*partition, t.Partitions),
-		rules: api.BatchRules{BytesMax: cfg.MaxMessageBytes, Keys: cfg.Compact(), Strict: n.config().Validation == "strict", Deferred: true},
+		rules: api.BatchRules{BytesMax: cfg.MaxMessageBytes, Keys: cfg.Compact(), Strict: n.Config().Validation == "strict", Deferred: true},
 	}, nil
 }
 
@@ -100,7 +100,7 @@ func (n *Node) createPartitions(t *topic, first int) error {
 		creators.Go(func() {
 			for l := range next {
 				path := filepath.Join(l.dir.path, segment.PartitionDir(l.tp))
-				l.log, l.err = createLog(l.dir, path, segmentConfig(n.config(), &t.config), t.id)
+				l.log, l.err = createLog(l.dir, path, segmentConfig(n.Config(), &t.config), t.id)
 			}
 		})
 	}
@@ -247,7 +247,7 @@ func (n *Node) reconfigureTopic(old *topic, m *image.Topic) error {
 		return err
 	}
 	t.parts = old.parts
-	cfg := segmentConfig(n.config(), &t.config)
+	cfg := segmentConfig(n.Config(), &t.config)
 	policy := flushPolicy(t.config.FlushPolicy)
 	for _, p := range t.parts {
 		p.loop.on(func(l *Loop) {
@@ -277,7 +277,7 @@ func (n *Node) transactionsTopicConfig() map[string]string {
 	return map[string]string{
 		"cleanup.policy":                 "compact",
 		"compression.type":               "uncompressed",
-		"segment.bytes":                  fmt.Sprint(n.config().TransactionTopicSegmentBytes),
+		"segment.bytes":                  fmt.Sprint(n.Config().TransactionTopicSegmentBytes),
 		"unclean.leader.election.enable": "false",
 	}
 }
@@ -287,6 +287,6 @@ func (n *Node) offsetsTopicConfig() map[string]string {
 	return map[string]string{
 		"cleanup.policy":   "compact",
 		"compression.type": "producer",
-		"segment.bytes":    fmt.Sprint(n.config().OffsetsTopicSegmentBytes),
+		"segment.bytes":    fmt.Sprint(n.Config().OffsetsTopicSegmentBytes),
 	}
 }

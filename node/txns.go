@@ -48,7 +48,7 @@ const txnOrderForeign txnOrder = math.MaxUint64
 
 // newCoordinator makes an empty coordinator. The epoch of its markers is the leader epoch of its partition.
 func (s *txnService) newCoordinator(p *partition) *txn.Coordinator {
-	c := s.node.config()
+	c := s.node.Config()
 	cfg := txn.DefaultConfig()
 	cfg.AbortIntervalMS, cfg.ExpirationIntervalMS = c.TransactionAbortIntervalMS, c.TransactionExpirationIntervalMS
 	cfg.IDExpirationMS = c.TransactionalIDExpirationMS
