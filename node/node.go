@@ -1,11 +1,8 @@
 package node
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/netip"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +10,6 @@ import (
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/iouring"
 	"github.com/ringmill/ringmill/node/config"
-	"github.com/ringmill/ringmill/wire"
 )
 
 // Node is one running node: its loops, its log directories, its topics and its coordinators.
@@ -71,7 +67,7 @@ type Node struct {
 	// recordReaders are the places of those who read produced records; see readRecords.
 	recordReaders chan struct{}
 	// decoding bounds the cold requests that are decoded at once, by bytes.
-	decoding decodeLimit
+	decoding *decodeLimit
 	// growing are the turns of answers that grow with what the node has; see grows.
 	growing growingTurns
 
@@ -88,18 +84,6 @@ type Node struct {
 	failure error
 	failed  chan struct{}
 }
-
-// storageError is an environment past saving: what the disk holds is not known any more.
-type storageError struct {
-	doing, path string
-	err         error
-}
-
-func (e *storageError) Error() string {
-	return fmt.Sprintf("storage fault: %s: %s: %v", e.doing, e.path, e.err)
-}
-
-func (e *storageError) Unwrap() error { return e.err }
 
 // fatal ends the node. What was acknowledged is safe; nothing is tried again that failed once.
 func (n *Node) fatal(err error) {
@@ -121,37 +105,6 @@ func (n *Node) hasFailed() bool {
 	}
 }
 
-// storageFault takes a log directory out of service after the first failed write or sync in it: its partitions answer
-// KAFKA_STORAGE_ERROR from then on. This loop's have stopped when it returns, so that the round of syncs that failed
-// cannot acknowledge anything (N4). The last directory takes the node with it.
-func (l *Loop) storageFault(d *logDir, doing string, err error) {
-	n := l.node
-	if d.offline.CompareAndSwap(false, true) {
-		slog.Error("log directory goes offline", "directory", d.path, "while", doing, "error", err)
-		n.metrics.offlineDirs.Add(1)
-		for _, other := range n.loops {
-			if other != l {
-				l.post(other, messageFunc(func(l *Loop) { l.stopDir(d) }))
-			}
-		}
-	}
-	l.stopDir(d)
-	for _, other := range n.dirs {
-		if !other.offline.Load() {
-			return
-		}
-	}
-	n.fatal(&storageError{doing, d.path, err})
-}
-
-func (l *Loop) stopDir(d *logDir) {
-	l.parts.all(func(p *partition) {
-		if p.dir() == d && p.stopped == wire.None {
-			l.stop(p, wire.KafkaStorageError)
-		}
-	})
-}
-
 // noteProbe keeps what a loop's engine probe found, for the start's report and the status page.
 func (n *Node) noteProbe(loop int, p iouring.Probe) {
 	n.probeMu.Lock()
@@ -166,47 +119,3 @@ func (n *Node) owner() *Loop {
 	n.nextOwner++
 	return l
 }
-
-// decodeLimit bounds what decoded cold requests may hold: kmsg amplifies a request up to 32 times.
-type decodeLimit struct {
-	mu   sync.Mutex
-	cond *sync.Cond
-	used int
-}
-
-// decodeBytesMax is the sum of encoded sizes decoded at once, 256 MiB decoded at worst.
-const decodeBytesMax = 8 << 20
-
-func (n *Node) limitDecode(bytes int) {
-	d := &n.decoding
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for d.used > 0 && d.used+bytes > decodeBytesMax {
-		d.cond.Wait()
-	}
-	d.used += bytes
-}
-
-func (n *Node) endDecode(bytes int) {
-	d := &n.decoding
-	d.mu.Lock()
-	d.used -= bytes
-	d.mu.Unlock()
-	d.cond.Broadcast()
-}
-
-// recoverCold keeps a fault in one handler from taking the node: the client is disconnected, the fault is logged with
-// its stack. While the node stops, handlers fail because their coordinators are gone, which is no fault.
-func (n *Node) recoverCold(l *Loop, call *coldCall) {
-	fault := recover()
-	if fault == nil {
-		return
-	}
-	if !n.stopping.Load() {
-		slog.Error("BUG in a handler", "api", call.request.Header.Key.String(), "version", int16(call.request.Header.Version), "fault", fault, "stack", string(debug.Stack()))
-	}
-	l.send(messageFunc(func(l *Loop) { l.finishCold(call, nil, errHandler) }))
-}
-
-// errHandler closes the connection of a client whose request met a fault.
-var errHandler = errors.New("the handler failed")

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/ringmill/ringmill/iouring"
@@ -87,7 +86,7 @@ func newNode(cfg *config.Config) *Node {
 	}
 	n.cfg.Store(cfg)
 	n.growing = newGrowingTurns(cfg.Loops)
-	n.decoding.cond = sync.NewCond(&n.decoding.mu)
+	n.decoding = newDecodeLimit()
 	n.recordReaders = make(chan struct{}, recordReaders)
 	n.moves = newLogMoves(cfg.MovesAtOnce())
 	n.quotas, n.connectionRates = newClientQuotas(cfg, n.started), newConnectionRates(cfg, n.started)
