@@ -57,9 +57,9 @@
 // 2 MiB, mailbox 2 MiB, loaded indexes indexBytesMax, the journal's plan 68 KiB, and kept for reuse outKeepMax buffers of outBufferMax (16 MiB) and
 // pendingFreeMax answers of 4 KiB (4 MiB). The node's: answerBytesMax of answers, growingMax of those that grow with what the
 // node has in the making, decodeBytesMax of cold requests decoded at once, what is remembered of clients
-// with quotas (quota.MemoryMax), what the group coordinators may hold
-// (groupService.newCoordinator), the transactional ids and their partitions (txn.Config.MemoryBytes), the states of
-// share groups (share.StateConfig.MemoryBytes), their records in flight (shareHeldMax), sessions (sharePartitionsMax) and reads
+// with quotas (quota.MemoryMax), what the coordinators of a kind may hold together
+// (memory.Bound): groups and offsets, transactional ids and their partitions, the states of share groups; of share groups also their
+// records in flight (shareHeldMax), sessions (sharePartitionsMax) and reads
 // (shareReadBytesMax), and while it cleans the cleaner's map of keys, one and a half times log.cleaner.dedupe.buffer.size, a batch, its records
 // (wire.DecompressedMax) and 1 MiB to write.
 package node

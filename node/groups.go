@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringmill/ringmill/control/group"
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/memory"
 	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/wire"
@@ -21,7 +22,7 @@ type groupService struct {
 	waiting waitingCalls[group.Handle, kmsg.Response]
 	// asking is the last call to share coordinators that is under way for a group: it is closed when that ends.
 	asking map[string]chan struct{}
-	memory *group.Memory // of all shards: 7,000 members that subscribe to 200 topics take a quarter of it
+	memory *memory.Bound // of all shards: 7,000 members that subscribe to 200 topics take a quarter of it
 }
 
 type groupShard = shard[*group.Coordinator]
@@ -29,7 +30,7 @@ type groupShard = shard[*group.Coordinator]
 func newGroupService(n *Node) *groupService {
 	g := &groupService{
 		waiting: newWaitingCalls[group.Handle, kmsg.Response](), asking: make(map[string]chan struct{}),
-		memory: group.NewMemory(group.DefaultConfig().MemoryBytes),
+		memory: memory.NewBound(group.DefaultConfig().MemoryBytes),
 	}
 	g.coordinatorService = newCoordinatorService(n, coordinatorKind[*group.Coordinator, group.Effects]{
 		name: "group", coordinator: "group coordinator", record: "group record", keeps: "groups",

@@ -35,8 +35,7 @@ func (n *Node) memoryBound() int64 {
 		decodedFactor*decodeBytesMax + recordReaders*wire.DecompressedMax
 	clients := quotaKinds * quota.MemoryMax(clientWindows(cfg))
 	answers := int64(answerGrowth*answersOfLoop(cfg.Loops)*cfg.Loops + growingMax(cfg.Loops)*growingKeepMax)
-	txns := max(txn.DefaultConfig().MemoryBytes, int64(cfg.TransactionTopicPartitions)*txnMemoryMin)
-	shares := max(share.DefaultStateConfig().MemoryBytes, int64(cfg.ShareStateTopicPartitions)*shareStateMemoryMin) +
-		shareHeldMax*share.RunBytes + sharePartitionsMax*sharePartitionBytes + shareReadBytesMax
-	return loop*int64(len(n.loops)) + requests + clients + answers + group.DefaultConfig().MemoryBytes + txns + shares
+	coordinators := group.DefaultConfig().MemoryBytes + txn.DefaultConfig().MemoryBytes + share.DefaultStateConfig().MemoryBytes
+	shares := shareHeldMax*share.RunBytes + sharePartitionsMax*sharePartitionBytes + shareReadBytesMax
+	return loop*int64(len(n.loops)) + requests + clients + answers + coordinators + shares
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/memory"
 	"github.com/ringmill/ringmill/control/share"
 	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/replicate"
@@ -16,12 +17,15 @@ import (
 type shareStateService struct {
 	*coordinatorService[*share.StateCoordinator, share.StateEffects]
 	waiting waitingCalls[share.Handle, share.Result]
+	memory  *memory.Bound // of the states of all coordinators
 }
 
 type shareStateShard = shard[*share.StateCoordinator]
 
 func newShareStateService(n *Node) *shareStateService {
-	s := &shareStateService{waiting: newWaitingCalls[share.Handle, share.Result]()}
+	s := &shareStateService{
+		waiting: newWaitingCalls[share.Handle, share.Result](), memory: memory.NewBound(share.DefaultStateConfig().MemoryBytes),
+	}
 	s.coordinatorService = newCoordinatorService(n, coordinatorKind[*share.StateCoordinator, share.StateEffects]{
 		name: "share-group", coordinator: "share coordinator", record: "share state record", keeps: "share partitions",
 		topic: image.ShareGroupStateTopic,
@@ -31,15 +35,12 @@ func newShareStateService(n *Node) *shareStateService {
 	return s
 }
 
-// shareStateMemoryMin leaves each coordinator room where there are many.
-const shareStateMemoryMin = 1 << 20
-
 func (s *shareStateService) newCoordinator() *share.StateCoordinator {
 	c := s.node.Config()
 	cfg := share.DefaultStateConfig()
 	cfg.UpdatesPerSnapshot = c.ShareStateUpdates
 	cfg.ColdSnapshotIntervalMS, cfg.PruneIntervalMS = c.ShareStateColdMS, c.ShareStatePruneMS
-	cfg.MemoryBytes = max(cfg.MemoryBytes/int64(c.ShareStateTopicPartitions), shareStateMemoryMin)
+	cfg.Memory = s.memory
 	cfg.Exists = func(id wire.TopicID, index wire.PartitionIndex) bool {
 		t := s.node.Image().ByID(id)
 		return t != nil && index >= 0 && int32(index) < t.Partitions

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/memory"
 	"github.com/ringmill/ringmill/control/txn"
 	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/wire"
@@ -22,6 +23,8 @@ type txnService struct {
 	// spare are producer ids for coordinators, which cannot wait for one; asked says that more are on their way.
 	spare []wire.ProducerID
 	asked bool
+	// memory is what all coordinators may hold: 50 transactions over 10,000 partitions each.
+	memory *memory.Bound
 	// openTxns are the transactions of all shards that have begun and are not complete, for the metrics; openOf those of each.
 	openTxns atomic.Int64
 	openOf   map[wire.PartitionIndex]int
@@ -30,7 +33,10 @@ type txnService struct {
 type txnShard = shard[*txn.Coordinator]
 
 func newTxnService(n *Node) *txnService {
-	s := &txnService{waiting: newWaitingCalls[txn.Handle, kmsg.Response](), openOf: make(map[wire.PartitionIndex]int)}
+	s := &txnService{
+		waiting: newWaitingCalls[txn.Handle, kmsg.Response](), openOf: make(map[wire.PartitionIndex]int),
+		memory: memory.NewBound(txn.DefaultConfig().MemoryBytes),
+	}
 	s.coordinatorService = newCoordinatorService(n, coordinatorKind[*txn.Coordinator, txn.Effects]{
 		name: "transaction", coordinator: "transaction coordinator", record: "transaction record", keeps: "transactional ids",
 		topic: image.TransactionStateTopic, prepare: s.stock,
@@ -56,15 +62,12 @@ func (s *txnService) newCoordinator(p *partition) *txn.Coordinator {
 	cfg.NewProducerID = s.takeProducerID
 	shards := int(c.TransactionTopicPartitions)
 	cfg.MaxIDs = max(cfg.MaxIDs/shards, txnIDsPerShardMin)
-	cfg.MemoryBytes = max(cfg.MemoryBytes/int64(shards), txnMemoryMin)
+	cfg.Memory = s.memory
 	return txn.New(cfg)
 }
 
-// txnIDsPerShardMin and txnMemoryMin leave each coordinator room where there are many: one transaction over 10,000 partitions.
-const (
-	txnIDsPerShardMin = 4000
-	txnMemoryMin      = 4 << 20
-)
+// txnIDsPerShardMin leaves each coordinator room for what a hash may give it of the transactional ids.
+const txnIDsPerShardMin = 4000
 
 // loadTxnRecord replays one record.
 func loadTxnRecord(c *txn.Coordinator, batch wire.RecordBatch, rec wire.Record) error {

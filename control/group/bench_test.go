@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringmill/ringmill/control/memory"
 	"github.com/ringmill/ringmill/wire"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -148,7 +149,7 @@ func TestCrowdsAreLinear(t *testing.T) {
 // coordinators is used up, whichever group of whichever coordinator they choose; those that are in stay.
 func TestHostileCrowdIsBounded(t *testing.T) {
 	cfg := DefaultConfig()
-	cfg.Memory = NewMemory(32 << 20)
+	cfg.Memory = memory.NewBound(32 << 20)
 	shards := []*crowd{newCrowd(1), newCrowd(1)}
 	for _, w := range shards {
 		w.c = New(cfg, 1)
@@ -168,8 +169,8 @@ func TestHostileCrowdIsBounded(t *testing.T) {
 		}
 		w.c.checkAll()
 	}
-	if took := shards[0].c.memoryBytes + shards[1].c.memoryBytes; took > 32<<20 || took != cfg.Memory.used {
-		t.Errorf("they take %d bytes, %d are counted", took, cfg.Memory.used)
+	if took := shards[0].c.memoryBytes + shards[1].c.memoryBytes; took > 32<<20 || took != cfg.Memory.Used() {
+		t.Errorf("they take %d bytes, %d are counted", took, cfg.Memory.Used())
 	}
 	if len(codes[0]) != 1 || codes[0][wire.GroupMaxSizeReached] != 5 || codes[1][wire.GroupMaxSizeReached] != 20 {
 		t.Errorf("refused: %v", codes)

@@ -1,6 +1,9 @@
 package group
 
-import "github.com/ringmill/ringmill/control/group/assignor"
+import (
+	"github.com/ringmill/ringmill/control/group/assignor"
+	"github.com/ringmill/ringmill/control/memory"
+)
 
 // Config holds what the coordinator needs to know of the broker's properties. The names in the comments are Kafka's.
 type Config struct {
@@ -31,7 +34,7 @@ type Config struct {
 	MaxGroups   int   // groups, simple ones included
 	MemoryBytes int64 // members' ids, metadata and assignments, pending ids, and committed offsets
 	// Memory, if it is not nil, stands for MemoryBytes: a bound that the coordinator shares with others of its owner.
-	Memory     *Memory
+	Memory     *memory.Bound
 	MaxAppends int // appends under way
 }
 

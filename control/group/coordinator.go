@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/memory"
 	"github.com/ringmill/ringmill/wire"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -68,8 +69,8 @@ type Coordinator struct {
 	txns txnOffsets // offsets of open transactions
 
 	memoryBytes  int64 // bounded by cfg.Memory
-	sharedBytes  int64 // what of memoryBytes cfg.Memory knows of
-	waiting      int   // handles without an answer, but those of appends
+	memory       memory.Account
+	waiting      int // handles without an answer, but those of appends
 	nextExpiryMS int64
 	expiring     []string // groups that the offset expiry under way has still to look at
 
@@ -98,10 +99,11 @@ type appended interface {
 // its member ids; two coordinators or two runs must not share one, or ids may repeat.
 func New(cfg Config, seed uint64) *Coordinator {
 	if cfg.Memory == nil {
-		cfg.Memory = NewMemory(cfg.MemoryBytes)
+		cfg.Memory = memory.NewBound(cfg.MemoryBytes)
 	}
 	return &Coordinator{
 		cfg:          cfg,
+		memory:       cfg.Memory.Account(),
 		groups:       map[string]*group{},
 		groupConfigs: map[string]GroupConfig{},
 		ids:          newMemberIDs(seed),
@@ -269,7 +271,7 @@ func (c *Coordinator) begin(nowMS int64, wall wire.Timestamp) {
 }
 
 func (c *Coordinator) end() Effects {
-	c.shareMemory()
+	c.tellMemory()
 	c.check()
 	c.fx.NextTickMS = c.nextTickMS()
 	return c.fx

@@ -149,7 +149,7 @@
 //	S5  a member that is in the targets' epoch has its target
 //	S6  a member of a share group has a session that runs
 //	S7  a topic that is initialized is not being deleted, and has a name
-//	C1  memory and waiting requests are counted exactly; what a coordinator takes is counted in its Memory at the end of each call
+//	C1  memory and waiting requests are counted exactly; what a coordinator takes is told to its memory.Bound at the end of each call
 //	C2  the timer heap is in order, and no timer is due before its place in it
 //
 // Nothing that leaves the coordinator follows the order of a map, and member ids come from the seed: the same calls give

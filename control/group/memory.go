@@ -1,25 +1,11 @@
 package group
 
-// Memory is what the coordinators of one owner may take together: one group may be as large as all of them, and all groups
-// together are not larger. It has the coordinators' owner.
-type Memory struct {
-	used, max int64 // bytes
-}
-
-// NewMemory makes a bound of so many bytes.
-func NewMemory(max int64) *Memory { return &Memory{max: max} }
-
 // fits reports whether growth more bytes are within the bound.
-func (c *Coordinator) fits(growth int64) bool {
-	return c.cfg.Memory.used+c.memoryBytes-c.sharedBytes+growth <= c.cfg.Memory.max
-}
+func (c *Coordinator) fits(growth int64) bool { return c.memory.Fits(c.memoryBytes, growth) }
 
-// shareMemory tells the other coordinators what this one takes. One that reads its log is not their owner's yet, and what the
-// log says has to be kept whatever it takes.
-func (c *Coordinator) shareMemory() {
-	if c.phase == phaseLoading {
-		return
+// tellMemory lets the other coordinators know what this one takes.
+func (c *Coordinator) tellMemory() {
+	if c.phase != phaseLoading {
+		c.memory.Tell(c.memoryBytes)
 	}
-	c.cfg.Memory.used += c.memoryBytes - c.sharedBytes
-	c.sharedBytes = c.memoryBytes
 }

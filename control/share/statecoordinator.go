@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/ringmill/ringmill/control/memory"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -51,6 +52,8 @@ type StateConfig struct {
 	// MemoryBytes bounds what the states of one coordinator take, which Kafka does not; beyond it an operation that makes them
 	// larger is refused with COORDINATOR_NOT_AVAILABLE.
 	MemoryBytes int64
+	// Memory, if it is not nil, stands for MemoryBytes: a bound that the coordinator shares with others of its owner.
+	Memory *memory.Bound
 }
 
 // DefaultStateConfig gives the defaults of Apache Kafka 4.1.1. Exists is the caller's to set.
@@ -69,6 +72,7 @@ type StateCoordinator struct {
 	keys   map[Key]*keyState
 	// memory is what the states take, see size; promised what the records under way may add to it.
 	memory, promised int64
+	account          memory.Account
 
 	appends    map[AppendID]*appending
 	lastAppend AppendID
@@ -117,8 +121,11 @@ type appending struct {
 
 // NewStateCoordinator makes a coordinator without keys. It answers COORDINATOR_LOAD_IN_PROGRESS until Loaded is called.
 func NewStateCoordinator(cfg StateConfig) *StateCoordinator {
+	if cfg.Memory == nil {
+		cfg.Memory = memory.NewBound(cfg.MemoryBytes)
+	}
 	return &StateCoordinator{
-		cfg: cfg, keys: map[Key]*keyState{}, appends: map[AppendID]*appending{}, nextColdMS: math.MaxInt64, nextPruneMS: math.MaxInt64,
+		cfg: cfg, account: cfg.Memory.Account(), keys: map[Key]*keyState{}, appends: map[AppendID]*appending{}, nextColdMS: math.MaxInt64, nextPruneMS: math.MaxInt64,
 	}
 }
 
@@ -187,6 +194,9 @@ func (c *StateCoordinator) begin(nowMS int64, wall wire.Timestamp) {
 }
 
 func (c *StateCoordinator) end() StateEffects {
+	if c.loaded {
+		c.account.Tell(c.memory + c.promised)
+	}
 	c.fx.NextTickMS = min(c.nextColdMS, c.nextPruneMS)
 	return c.fx
 }

@@ -116,7 +116,7 @@ func (c *StateCoordinator) checkBounds(k *keyState, op *Operation) (Result, bool
 			return refuse(wire.InvalidRequest, "The state batches are not of records."), false
 		}
 	}
-	if grows := op.growth(k); grows > 0 && c.memory+c.promised+grows > c.cfg.MemoryBytes {
+	if grows := op.growth(k); grows > 0 && !c.account.Fits(c.memory+c.promised, grows) {
 		return refuse(wire.CoordinatorNotAvailable, "The share coordinator has no room for more states."), false
 	}
 	return Result{}, true

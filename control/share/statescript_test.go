@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/ringmill/ringmill/control/memory"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -42,6 +43,13 @@ func (s *stateScript) restart() {
 		}
 	}
 	s.apply(s.coordinator.Loaded(s.nowMS, s.wall()))
+}
+
+// limit changes the bound of what is held.
+func (s *stateScript) limit(bytes int64) {
+	c := s.coordinator
+	c.account = memory.NewBound(bytes).Account()
+	c.account.Tell(c.memory + c.promised)
 }
 
 func (s *stateScript) wall() wire.Timestamp { return wire.Timestamp(1_000_000 + s.nowMS) }
@@ -152,9 +160,11 @@ func TestStateTranscripts(t *testing.T) {
 			case "topic-deleted":
 				s.apply(s.coordinator.TopicDeleted(s.nowMS, s.wall(), wire.TopicID{d.CmdArgs[0].Key[0]}))
 			case "memory":
-				if _, err := fmt.Sscan(d.CmdArgs[0].Key, &s.coordinator.cfg.MemoryBytes); err != nil {
+				var bytes int64
+				if _, err := fmt.Sscan(d.CmdArgs[0].Key, &bytes); err != nil {
 					t.Fatal(err)
 				}
+				s.limit(bytes)
 			case "hold":
 				s.holds = true
 			case "appended":

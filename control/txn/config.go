@@ -1,6 +1,9 @@
 package txn
 
-import "github.com/ringmill/ringmill/wire"
+import (
+	"github.com/ringmill/ringmill/control/memory"
+	"github.com/ringmill/ringmill/wire"
+)
 
 // Config holds what the coordinator needs to know of the broker's properties. The names in the comments are Kafka's.
 type Config struct {
@@ -15,9 +18,11 @@ type Config struct {
 	// Tick and must not block.
 	NewProducerID func() (wire.ProducerID, bool)
 
-	// Bounds that Kafka has not, for one coordinator.
-	MaxIDs        int   // transactional ids; a new one above it is refused with POLICY_VIOLATION
-	MemoryBytes   int64 // what ids and the partitions of their transactions hold; ids above it are refused with POLICY_VIOLATION, partitions with CONCURRENT_TRANSACTIONS
+	// Bounds that Kafka has not, for one coordinator, but for Memory.
+	MaxIDs      int   // transactional ids; a new one above it is refused with POLICY_VIOLATION
+	MemoryBytes int64 // what ids and the partitions of their transactions hold; ids above it are refused with POLICY_VIOLATION, partitions with CONCURRENT_TRANSACTIONS
+	// Memory, if it is not nil, stands for MemoryBytes: a bound that the coordinator shares with others of its owner.
+	Memory        *memory.Bound
 	WaitMS        int64 // how long an added partition may wait for the transaction before, then CONCURRENT_TRANSACTIONS
 	MarkerRetryMS int64 // the pause before a marker that could not be written is written again
 }

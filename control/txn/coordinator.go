@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ringmill/ringmill/control/memory"
 	"github.com/ringmill/ringmill/wire"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -57,8 +58,9 @@ type Coordinator struct {
 	cfg    Config
 	loaded bool
 	ids    map[string]*transaction
-	held   int64 // bytes that ids are charged with; see charge
+	held   int64 // bytes that ids are charged with; see charge. Bounded by cfg.Memory
 	open   int   // how many of ids have a transaction that has begun and is not complete; see charge
+	memory memory.Account
 
 	appends    map[AppendID]func(wire.ErrorCode) // appends under way
 	lastAppend AppendID
@@ -81,8 +83,11 @@ type Coordinator struct {
 
 // New makes a coordinator without transactional ids. It answers COORDINATOR_LOAD_IN_PROGRESS until Loaded is called.
 func New(cfg Config) *Coordinator {
+	if cfg.Memory == nil {
+		cfg.Memory = memory.NewBound(cfg.MemoryBytes)
+	}
 	return &Coordinator{
-		cfg: cfg, ids: map[string]*transaction{}, appends: map[AppendID]func(wire.ErrorCode){},
+		cfg: cfg, memory: cfg.Memory.Account(), ids: map[string]*transaction{}, appends: map[AppendID]func(wire.ErrorCode){},
 		markers: map[MarkersID]*transaction{}, waiting: map[*transaction]struct{}{},
 		nextAbortMS: math.MaxInt64, nextExpiryMS: math.MaxInt64,
 	}
@@ -159,6 +164,7 @@ func (c *Coordinator) begin(nowMS int64, wall wire.Timestamp) {
 }
 
 func (c *Coordinator) end() Effects {
+	c.tellMemory()
 	c.check()
 	c.fx.NextTickMS = c.nextTickMS()
 	return c.fx

@@ -43,4 +43,11 @@ func (c *Coordinator) count(t *transaction, size int64, open bool) {
 func (c *Coordinator) Open() int { return c.open }
 
 // fits says whether n more bytes may be held.
-func (c *Coordinator) fits(n int64) bool { return c.held+n <= c.cfg.MemoryBytes }
+func (c *Coordinator) fits(n int64) bool { return c.memory.Fits(c.held, n) }
+
+// tellMemory lets the other coordinators know what this one holds.
+func (c *Coordinator) tellMemory() {
+	if c.loaded {
+		c.memory.Tell(c.held)
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/control/memory"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -87,5 +88,30 @@ func TestMemoryBytes(t *testing.T) {
 	m.pass(m.cfg.IDExpirationMS + m.cfg.ExpirationIntervalMS)
 	if m.held(t) != 0 {
 		t.Errorf("%d bytes held by no id", m.c.held)
+	}
+}
+
+// TestSharedMemory: what one coordinator holds is missing to another of the same owner, and room that the one gives back is the
+// other's.
+func TestSharedMemory(t *testing.T) {
+	one, other := newMachine(), newMachine()
+	one.cfg.Memory = memory.NewBound(200_000)
+	other.cfg.Memory = one.cfg.Memory
+	one.restart()
+	other.restart()
+	_, owner := one.init("owner")
+	if code := one.addTo("owner", owner, 900); code != wire.None {
+		t.Fatalf("900 partitions: %s", code)
+	}
+	_, second := other.init("second")
+	if code := other.addTo("second", second, 900); code != wire.ConcurrentTransactions {
+		t.Errorf("900 partitions more than the bound has room for: %s, want CONCURRENT_TRANSACTIONS", code)
+	}
+	one.pass(20_000) // the transaction times out
+	if code := other.addTo("second", second, 900); code != wire.None {
+		t.Errorf("900 partitions, with those of the other coordinator gone: %s", code)
+	}
+	if used := one.cfg.Memory.Used(); used != one.held(t)+other.held(t) {
+		t.Errorf("%d bytes are counted, %d and %d are held", used, one.c.held, other.c.held)
 	}
 }
