@@ -307,20 +307,7 @@ func (n *Node) CoordinateAll(client api.Client, req kmsg.Request) []kmsg.Respons
 }
 
 // OffsetsTopicReady makes __consumer_offsets if it is not there yet.
-func (n *Node) OffsetsTopicReady() bool {
-	n.metaMu.Lock()
-	defer n.metaMu.Unlock()
-	if n.topics.named([]byte(image.ConsumerOffsetsTopic)) != nil {
-		return true
-	}
-	t, err := n.createTopic(image.ConsumerOffsetsTopic, n.Config().OffsetsTopicPartitions, n.offsetsTopicConfig())
-	if err != nil {
-		n.log.throttled("__consumer_offsets cannot be made", "error", err)
-		return false
-	}
-	n.groups.open(t)
-	return true
-}
+func (n *Node) OffsetsTopicReady() bool { return n.groups.topicReady() }
 
 // Transact has the transaction coordinator of an id answer req.
 func (n *Node) Transact(id string, req kmsg.Request) kmsg.Response {
@@ -340,20 +327,7 @@ func (n *Node) Transact(id string, req kmsg.Request) kmsg.Response {
 func (n *Node) TransactAll(req kmsg.Request) []kmsg.Response { return n.txns.callAll(req) }
 
 // TransactionsTopicReady makes __transaction_state if it is not there yet.
-func (n *Node) TransactionsTopicReady() bool {
-	n.metaMu.Lock()
-	defer n.metaMu.Unlock()
-	if n.topics.named([]byte(image.TransactionStateTopic)) != nil {
-		return true
-	}
-	t, err := n.createTopic(image.TransactionStateTopic, n.Config().TransactionTopicPartitions, n.transactionsTopicConfig())
-	if err != nil {
-		n.log.throttled("__transaction_state cannot be made", "error", err)
-		return false
-	}
-	n.txns.open(t)
-	return true
-}
+func (n *Node) TransactionsTopicReady() bool { return n.txns.topicReady() }
 
 // WriteTxnMarker ends a producer's transaction in one partition, as an administrator does where no coordinator will.
 func (n *Node) WriteTxnMarker(tp wire.TopicPartition, id wire.ProducerID, epoch wire.ProducerEpoch, commit bool, coordinatorEpoch int32) wire.ErrorCode {

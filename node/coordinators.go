@@ -35,11 +35,12 @@ type machine[E any] interface {
 type coordinatorKind[C machine[E], E any] struct {
 	// name is the kind's in metrics and on /readyz; the others are its words in log lines.
 	name, coordinator, record, keeps string
-	// topic is the internal topic that keeps their records.
-	topic string
+	// topic is the internal topic that keeps their records, created what it is made with.
+	topic   string
+	created func() (partitions int32, configs map[string]string)
 	// prepare is called in the background before the first partition is replayed; nil if there is nothing to do.
 	prepare func()
-	// empty makes the coordinator of a partition; the goroutine may call it, or the one that replays.
+	// empty makes the coordinator of a partition, on any goroutine.
 	empty func(p *partition) C
 	// replay takes one record, or a control batch with its first record, into a coordinator that no one else knows yet.
 	replay func(c C, batch wire.RecordBatch, rec wire.Record) error
@@ -74,6 +75,24 @@ func (s *coordinatorService[C, E]) start() {
 	if t := s.node.topics.named([]byte(s.kind.topic)); t != nil {
 		s.open(t)
 	}
+}
+
+// topicReady makes the topic if it is not there yet; false while that is not possible.
+func (s *coordinatorService[C, E]) topicReady() bool {
+	n := s.node
+	n.metaMu.Lock()
+	defer n.metaMu.Unlock()
+	if n.topics.named([]byte(s.kind.topic)) != nil {
+		return true
+	}
+	partitions, configs := s.kind.created()
+	t, err := n.createTopic(s.kind.topic, partitions, configs)
+	if err != nil {
+		n.log.throttled(s.kind.topic+" cannot be made", "error", err)
+		return false
+	}
+	s.open(t)
+	return true
 }
 
 // open makes a shard for each partition of the topic and loads them in the background, one after the other.

@@ -33,10 +33,16 @@ func newGroupService(n *Node) *groupService {
 		memory: memory.NewBound(group.DefaultConfig().MemoryBytes),
 	}
 	g.coordinatorService = newCoordinatorService(n, coordinatorKind[*group.Coordinator, group.Effects]{
-		name: "group", coordinator: "group coordinator", record: "group record", keeps: "groups",
-		topic: image.ConsumerOffsetsTopic,
-		empty: func(*partition) *group.Coordinator { return g.newCoordinator() }, replay: loadGroupRecord,
-		begin: g.begin, apply: g.apply,
+		name:        "group",
+		coordinator: "group coordinator",
+		record:      "group record",
+		keeps:       "groups",
+		topic:       image.ConsumerOffsetsTopic,
+		created:     func() (int32, map[string]string) { return n.Config().OffsetsTopicPartitions, n.offsetsTopicConfig() },
+		empty:       func(*partition) *group.Coordinator { return g.newCoordinator() },
+		replay:      loadGroupRecord,
+		begin:       g.begin,
+		apply:       g.apply,
 	})
 	return g
 }

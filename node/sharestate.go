@@ -27,10 +27,18 @@ func newShareStateService(n *Node) *shareStateService {
 		waiting: newWaitingCalls[share.Handle, share.Result](), memory: memory.NewBound(share.DefaultStateConfig().MemoryBytes),
 	}
 	s.coordinatorService = newCoordinatorService(n, coordinatorKind[*share.StateCoordinator, share.StateEffects]{
-		name: "share-group", coordinator: "share coordinator", record: "share state record", keeps: "share partitions",
-		topic: image.ShareGroupStateTopic,
-		empty: func(*partition) *share.StateCoordinator { return s.newCoordinator() }, replay: loadShareStateRecord,
-		begin: s.begin, apply: s.apply,
+		name:        "share-group",
+		coordinator: "share coordinator",
+		record:      "share state record",
+		keeps:       "share partitions",
+		topic:       image.ShareGroupStateTopic,
+		created: func() (int32, map[string]string) {
+			return n.Config().ShareStateTopicPartitions, n.shareStateTopicConfig()
+		},
+		empty:  func(*partition) *share.StateCoordinator { return s.newCoordinator() },
+		replay: loadShareStateRecord,
+		begin:  s.begin,
+		apply:  s.apply,
 	})
 	return s
 }
@@ -129,23 +137,9 @@ func (n *Node) shareState(req kmsg.Request) kmsg.Response {
 	return share.Response(req, ops, results)
 }
 
-// ShareStateTopicReady makes __share_group_state if it is not there yet.
+// ShareStateTopicReady makes __share_group_state if it is not there yet. It is asked with each request: without the lock, mostly.
 func (n *Node) ShareStateTopicReady() bool {
-	if n.topics.named([]byte(image.ShareGroupStateTopic)) != nil {
-		return true
-	}
-	n.metaMu.Lock()
-	defer n.metaMu.Unlock()
-	if n.topics.named([]byte(image.ShareGroupStateTopic)) != nil {
-		return true
-	}
-	t, err := n.createTopic(image.ShareGroupStateTopic, n.Config().ShareStateTopicPartitions, n.shareStateTopicConfig())
-	if err != nil {
-		n.log.throttled("__share_group_state cannot be made", "error", err)
-		return false
-	}
-	n.shareLog.open(t)
-	return true
+	return n.topics.named([]byte(image.ShareGroupStateTopic)) != nil || n.shareLog.topicReady()
 }
 
 // shareStateTopicConfig is what __share_group_state is created with (ShareCoordinatorService.shareGroupStateTopicConfigs).

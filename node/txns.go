@@ -38,9 +38,19 @@ func newTxnService(n *Node) *txnService {
 		memory: memory.NewBound(txn.DefaultConfig().MemoryBytes),
 	}
 	s.coordinatorService = newCoordinatorService(n, coordinatorKind[*txn.Coordinator, txn.Effects]{
-		name: "transaction", coordinator: "transaction coordinator", record: "transaction record", keeps: "transactional ids",
-		topic: image.TransactionStateTopic, prepare: s.stock,
-		empty: s.newCoordinator, replay: loadTxnRecord, begin: s.begin, apply: s.apply,
+		name:        "transaction",
+		coordinator: "transaction coordinator",
+		record:      "transaction record",
+		keeps:       "transactional ids",
+		topic:       image.TransactionStateTopic,
+		created: func() (int32, map[string]string) {
+			return n.Config().TransactionTopicPartitions, n.transactionsTopicConfig()
+		},
+		prepare: s.stock,
+		empty:   s.newCoordinator,
+		replay:  loadTxnRecord,
+		begin:   s.begin,
+		apply:   s.apply,
 	})
 	return s
 }
