@@ -34,8 +34,10 @@ type entity struct {
 	name string
 }
 
+func (e entity) isAllBrokers() bool { return e.kind == kmsg.ConfigResourceTypeBroker && e.name == "" }
+
 func (e entity) String() string {
-	if e.kind == kmsg.ConfigResourceTypeBroker && e.name == "" {
+	if e.isAllBrokers() {
 		return "all brokers"
 	}
 	return e.noun() + " " + e.name
@@ -48,6 +50,14 @@ func (e entity) noun() string {
 		}
 	}
 	panic(fmt.Sprintf("BUG: no entity of type %d", e.kind))
+}
+
+// refused is what a node answered about the entity, or why none could be asked: a request about a node goes to that node.
+func (e entity) refused(err error, message string) error {
+	if e.isAllBrokers() {
+		return refused("all", "brokers", err, message)
+	}
+	return refused(e.noun(), e.name, err, message)
 }
 
 // scope is where the properties of such entities are listed.
@@ -200,14 +210,14 @@ func readConfig(ctx context.Context, client *kgo.Client, e entity, names []strin
 	req.Resources = append(req.Resources, resource)
 	resp, err := req.RequestWith(ctx, client)
 	if err != nil {
-		return nil, cause(err)
+		return nil, e.refused(cause(err), "")
 	}
 	if len(resp.Resources) != 1 {
 		return nil, fmt.Errorf("%s: the node answered for %d entities", e, len(resp.Resources))
 	}
 	answer := &resp.Resources[0]
 	if err := kerr.ErrorForCode(answer.ErrorCode); err != nil {
-		return nil, refused(e.noun(), e.name, err, orNone(answer.ErrorMessage))
+		return nil, e.refused(err, orNone(answer.ErrorMessage))
 	}
 	var entries []configEntry
 	for i := range answer.Configs {

@@ -112,11 +112,11 @@ func (a *app) alterConfig(ctx context.Context, e entity, changes []configChange,
 	err := a.requests(ctx, func(ctx context.Context, client *kgo.Client) error {
 		resp, err := req.RequestWith(ctx, client)
 		if err != nil {
-			return cause(err)
+			return e.refused(cause(err), "")
 		}
 		for i := range resp.Resources {
 			if err := kerr.ErrorForCode(resp.Resources[i].ErrorCode); err != nil {
-				return refused(e.noun(), e.name, err, orNone(resp.Resources[i].ErrorMessage))
+				return e.refused(err, orNone(resp.Resources[i].ErrorMessage))
 			}
 		}
 		return nil

@@ -87,7 +87,7 @@ func (a *app) abortTxn(ctx context.Context, admin *kadm.Client, f abortFlags) er
 		Topics: kadm.TopicsSet{f.topic: {f.partition: {}}},
 	})
 	if err != nil {
-		return cause(err)
+		return refused("partition", partitionName(done.partition), cause(err), "")
 	}
 	if r := answers[done.ProducerID].Topics[f.topic].Partitions[f.partition]; r.Err != nil {
 		return refused("partition", partitionName(done.partition), r.Err, "")
@@ -102,7 +102,7 @@ func producerAt(ctx context.Context, admin *kadm.Client, f abortFlags) (kadm.Des
 	name := partitionName(partition{f.topic, f.partition})
 	answers, err := admin.DescribeProducers(ctx, kadm.TopicsSet{f.topic: {f.partition: {}}})
 	if err != nil {
-		return kadm.DescribedProducer{}, cause(err)
+		return kadm.DescribedProducer{}, refused("partition", name, cause(err), "")
 	}
 	p, answered := answers[f.topic].Partitions[f.partition]
 	switch {
