@@ -15,7 +15,7 @@ import (
 	"github.com/ringmill/ringmill/tests/harness"
 )
 
-// mirror is MirrorMaker 2 in dedicated mode, from one node to another.
+// mirror is MirrorMaker 2 in dedicated mode, from one server to another; either may be Apache Kafka's.
 type mirror struct {
 	from, to *harness.Node
 	app      *harness.Program
@@ -27,9 +27,9 @@ const (
 	readers         = "readers" // a group of the topic
 )
 
-func startMirror(t *testing.T, from *harness.Node, extra ...string) *mirror {
+func startMirror(t *testing.T, from, to *harness.Node, extra ...string) *mirror {
 	t.Helper()
-	m := &mirror{from: from, to: harness.Start(t, harness.Options{})}
+	m := &mirror{from: from, to: to}
 	m.from.CreateNamedTopic(t, topic, 3, "retention.ms=123456789", "cleanup.policy=compact,delete")
 	properties := filepath.Join(t.TempDir(), "mirror.properties")
 	writeLines(t, properties, append(extra,
@@ -40,7 +40,8 @@ func startMirror(t *testing.T, from *harness.Node, extra ...string) *mirror {
 		"config.storage.replication.factor=1", "status.storage.replication.factor=1",
 		"refresh.topics.interval.seconds=1", "refresh.groups.interval.seconds=1", "sync.topic.configs.interval.seconds=1",
 		"emit.checkpoints.interval.seconds=1", "sync.group.offsets.enabled=true", "sync.group.offsets.interval.seconds=1",
-		"offset.lag.max=0", // every offset can be translated
+		"offset.lag.max=0",                 // every offset can be translated
+		"to.offset.flush.interval.ms=1000", // translations that wait for others to be written go out with it
 	)...)
 	m.app = harness.StartProgram(t, harness.JavaApp(t, "org.apache.kafka.connect.mirror.MirrorMaker", properties)...)
 	return m
@@ -183,7 +184,7 @@ func (m *mirror) wantPartitions(t *testing.T) {
 // TestMirrorExactlyOnce: from node to node, with exactly-once; the target is ended by kill -9 while records come in.
 func TestMirrorExactlyOnce(t *testing.T) {
 	t.Parallel()
-	m := startMirror(t, harness.Start(t, harness.Options{}), "to.exactly.once.source.support=enabled",
+	m := startMirror(t, harness.Start(t, harness.Options{}), harness.Start(t, harness.Options{}), "to.exactly.once.source.support=enabled",
 		"dedicated.mode.enable.internal.rest=true", fmt.Sprintf("listeners=http://127.0.0.1:%d", harness.FreePort(t)))
 	for partition := range int32(3) {
 		m.produce(t, partition, 500)
@@ -204,7 +205,18 @@ func TestMirrorExactlyOnce(t *testing.T) {
 // TestMirrorFromKafka: a cluster of Apache Kafka is moved to a node, groups and all.
 func TestMirrorFromKafka(t *testing.T) {
 	t.Parallel()
-	m := startMirror(t, harness.StartKafka(t, harness.Options{}))
+	startMirror(t, harness.StartKafka(t, harness.Options{}), harness.Start(t, harness.Options{})).wantMoved(t)
+}
+
+// TestMirrorToKafka: and back.
+func TestMirrorToKafka(t *testing.T) {
+	t.Parallel()
+	startMirror(t, harness.Start(t, harness.Options{}), harness.StartKafka(t, harness.Options{})).wantMoved(t)
+}
+
+// wantMoved: everything of the topic comes along.
+func (m *mirror) wantMoved(t *testing.T) {
+	t.Helper()
 	for partition := range int32(3) {
 		m.produce(t, partition, 500)
 	}
