@@ -88,19 +88,11 @@ func TestLargestAnswerGoesOut(t *testing.T) {
 // however long theirs were.
 func TestWaitingJoinsLetOthersDecode(t *testing.T) {
 	tn := startNode(t, nodeOptions{shape: shape{"epoll", 2}, set: []string{"group.initial.rebalance.delay.ms=600000"}})
-	find := kmsg.NewPtrFindCoordinatorRequest()
-	find.Version, find.CoordinatorKeys = 4, []string{"g"}
 	c := tn.dial()
-	await(t, "a coordinator", func() bool {
-		return c.call(find).(*kmsg.FindCoordinatorResponse).Coordinators[0].ErrorCode == 0 && tn.joinCode(c) != wire.CoordinatorLoadInProgress
-	})
+	tn.awaitCoordinator(c)
 	const joins = decodeBytesMax>>20 + 2
 	for i := range joins {
-		req := kmsg.NewPtrJoinGroupRequest()
-		req.Version, req.Group, req.ProtocolType = 3, fmt.Sprint("g", i), "consumer"
-		req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = 60_000, 600_000
-		req.Protocols = []kmsg.JoinGroupRequestProtocol{{Name: "range", Metadata: []byte(strings.Repeat("x", 1<<20))}}
-		tn.dial().send(req)
+		tn.dial().send(longJoin(fmt.Sprint("g", i), 1<<20))
 	}
 	await(t, "all wait, none is charged", func() bool {
 		tn.decoding.mu.Lock()
@@ -113,6 +105,24 @@ func TestWaitingJoinsLetOthersDecode(t *testing.T) {
 		return used == 0 && copied == 0 && tn.waitingJoins() == joins
 	})
 	c.alive()
+}
+
+// awaitCoordinator waits until group "g" has a coordinator that serves.
+func (tn *testNode) awaitCoordinator(c *client) {
+	find := kmsg.NewPtrFindCoordinatorRequest()
+	find.Version, find.CoordinatorKeys = 4, []string{"g"}
+	await(tn.t, "a coordinator", func() bool {
+		return c.call(find).(*kmsg.FindCoordinatorResponse).Coordinators[0].ErrorCode == 0 && tn.joinCode(c) != wire.CoordinatorLoadInProgress
+	})
+}
+
+// longJoin joins a group that a delay of its first rebalance keeps waiting, with metadata of that many bytes.
+func longJoin(group string, bytes int) *kmsg.JoinGroupRequest {
+	req := kmsg.NewPtrJoinGroupRequest()
+	req.Version, req.Group, req.ProtocolType = 3, group, "consumer"
+	req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = 60_000, 600_000
+	req.Protocols = []kmsg.JoinGroupRequestProtocol{{Name: "range", Metadata: []byte(strings.Repeat("x", bytes))}}
+	return req
 }
 
 // joinCode is what a Heartbeat of an unknown group is told.

@@ -281,16 +281,17 @@ func (v partitionView) lookup(plan func(*segment.Log, wire.Offset) segment.TimeP
 
 // Coordinate has the coordinator of a group answer req.
 func (n *Node) Coordinate(id string, client api.Client, req kmsg.Request) kmsg.Response {
-	return n.coordinate(id, client, req, func() {})
+	return n.coordinate(id, client, req, func() {}, nil)
 }
 
-// coordinate is Coordinate; taken is called once the coordinator has taken req up, if the answer is not there by then.
-func (n *Node) coordinate(id string, client api.Client, req kmsg.Request, taken func()) kmsg.Response {
+// coordinate is Coordinate; taken is called once the coordinator has taken req up, if the answer is not there by then. Nobody waits
+// for the answer once gone is closed; the coordinator goes on.
+func (n *Node) coordinate(id string, client api.Client, req kmsg.Request, taken func(), gone <-chan struct{}) kmsg.Response {
 	t := n.topics.named([]byte(image.ConsumerOffsetsTopic))
 	if t == nil {
 		return group.Refuse(req, wire.CoordinatorNotAvailable)
 	}
-	return n.groups.call(group.PartitionFor(id, int32(len(t.parts))), client, req, taken)
+	return n.groups.call(group.PartitionFor(id, int32(len(t.parts))), client, req, taken, gone)
 }
 
 // CoordinateAll has every coordinator answer req; none if no group was ever made.
@@ -301,7 +302,7 @@ func (n *Node) CoordinateAll(client api.Client, req kmsg.Request) []kmsg.Respons
 	}
 	var all []kmsg.Response
 	for i := range t.parts {
-		all = append(all, n.groups.call(int32(i), client, req, func() {}))
+		all = append(all, n.groups.call(int32(i), client, req, func() {}, nil))
 	}
 	return all
 }

@@ -25,6 +25,8 @@ type coldCall struct {
 	buffer  []byte
 	// timed says that the client is charged with the time that the answer takes.
 	timed bool
+	// gone is closed when the connection is: what the call waits for may be minutes away, and its answer is for nobody.
+	gone chan struct{}
 }
 
 // callCold hands a request to a goroutine and reads no further one of this connection until it is answered.
@@ -38,7 +40,8 @@ func (c *Conn) callCold(h wire.RequestHeader, body []byte, buf *buffer) {
 		c.shares = true
 		c.loop.node.shares.connected(c.client.Connection)
 	}
-	call := &coldCall{pending: c.begin(h)}
+	call := &coldCall{pending: c.begin(h), gone: make(chan struct{})}
+	c.cold = call
 	if buf.provided < 0 { // what lay in a provided buffer is short
 		call.charged = len(body)
 		c.loop.slabs.copied += call.charged
@@ -71,7 +74,7 @@ func (n *Node) answerCold(l *Loop, call *coldCall) ([]byte, error) {
 	decoded := sync.OnceFunc(func() { n.decoding.end(size) })
 	defer decoded()
 	charged := call.charged > 0
-	var broker api.Broker = coldBroker{n, func() {
+	var broker api.Broker = coldBroker{Node: n, gone: call.gone, taken: func() {
 		decoded()
 		if charged {
 			l.send(messageFunc(func(l *Loop) { l.endColdBody(call) }))
@@ -81,6 +84,8 @@ func (n *Node) answerCold(l *Loop, call *coldCall) ([]byte, error) {
 		select {
 		case call.buffer = <-n.growing:
 			call.growing = true
+		case <-call.gone:
+			return nil, errGone
 		case <-n.quit:
 			return nil, errStopping
 		}
@@ -100,19 +105,30 @@ func (n *Node) answerCold(l *Loop, call *coldCall) ([]byte, error) {
 	return sealFrame(frame, 0), nil
 }
 
-// coldBroker is the node as one cold call sees it: taken is called once a coordinator has the request.
+// coldBroker is the node as one cold call sees it: taken is called once a coordinator has the request, and waits that only the
+// client wants end when gone is closed.
 type coldBroker struct {
 	*Node
 	taken func()
+	gone  <-chan struct{}
 }
 
 // Coordinate has the coordinator of a group answer req.
 func (b coldBroker) Coordinate(id string, client api.Client, req kmsg.Request) kmsg.Response {
-	return b.coordinate(id, client, req, b.taken)
+	return b.coordinate(id, client, req, b.taken, b.gone)
 }
 
-// errStopping ends a call that the node's stop has overtaken.
-var errStopping = errors.New("node: stopping")
+// ShareFetch answers a member of a share group.
+func (b coldBroker) ShareFetch(client api.Client, req *kmsg.ShareFetchRequest) *kmsg.ShareFetchResponse {
+	return b.shareFetch(client, req, b.gone)
+}
+
+var (
+	// errStopping ends a call that the node's stop has overtaken.
+	errStopping = errors.New("node: stopping")
+	// errGone ends a call whose connection is closed.
+	errGone = errors.New("node: the connection is closed")
+)
 
 // endColdBody takes back what a cold request's body is charged with.
 func (l *Loop) endColdBody(call *coldCall) {
@@ -129,6 +145,7 @@ func (l *Loop) finishCold(call *coldCall, frame []byte, err error) {
 		l.node.growing.end(call.buffer)
 	}
 	h, c := call.request.Header, call.pending.conn
+	c.cold = nil
 	if err != nil {
 		if !c.closing {
 			c.refuse("malformed request", "api", h.Key.String(), "version", int16(h.Version), "error", err)

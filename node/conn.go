@@ -31,6 +31,8 @@ type Conn struct {
 	// next is read.
 	pipeline pipeline
 	serial   bool
+	// cold is the cold call under way, nil if none is.
+	cold *coldCall
 	// held is what its answers are charged with; see answerMemory.
 	held int
 	// consuming guards consume against itself: an answer that comes at once calls it again.
@@ -132,6 +134,9 @@ func (c *Conn) close() {
 	}
 	if c.reading != nil {
 		c.reading.gone.Store(true)
+	}
+	if c.cold != nil {
+		close(c.cold.gone)
 	}
 	c.pipeline.drop()
 	c.out.drop(c.loop)

@@ -124,8 +124,8 @@ func (g *groupService) txnEnded(index wire.PartitionIndex, m txnMarker, then fun
 }
 
 // call has the coordinator of a shard answer a request, and waits. The caller is the request's goroutine; taken is called on it
-// once the coordinator has handled the request and the answer is not there yet.
-func (g *groupService) call(shard int32, client api.Client, req kmsg.Request, taken func()) kmsg.Response {
+// once the coordinator has handled the request and the answer is not there yet. It waits for nothing once gone is closed.
+func (g *groupService) call(shard int32, client api.Client, req kmsg.Request, taken func(), gone <-chan struct{}) kmsg.Response {
 	answer, handled := make(chan kmsg.Response, 1), make(chan struct{})
 	g.inbox.put(func() {
 		defer close(handled)
@@ -154,6 +154,8 @@ func (g *groupService) call(shard int32, client api.Client, req kmsg.Request, ta
 	select {
 	case resp := <-answer:
 		return resp
+	case <-gone:
+		return refused
 	case <-g.node.quit:
 		return refused
 	}

@@ -19,7 +19,7 @@ func TestGroupsBeforeTheirCoordinators(t *testing.T) {
 		close(n.quit)
 		<-g.inbox.stopped
 	})
-	resp := g.call(7, api.Client{}, kmsg.NewPtrHeartbeatRequest(), func() {}).(*kmsg.HeartbeatResponse)
+	resp := g.call(7, api.Client{}, kmsg.NewPtrHeartbeatRequest(), func() {}, nil).(*kmsg.HeartbeatResponse)
 	if got := wire.ErrorCode(resp.ErrorCode); got != wire.CoordinatorNotAvailable {
 		t.Errorf("a request without its coordinator is told %s", got)
 	}

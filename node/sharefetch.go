@@ -31,6 +31,8 @@ type shareFetch struct {
 	answers map[share.TopicIDPartition]*shareAnswer // parts
 	// borrowed is what of the service's reads it has, until its answer is made; its goroutine's.
 	borrowed int
+	// gone is closed when nobody waits for the answer any more; nil if that is not told.
+	gone <-chan struct{}
 	// wake tells a fetch that waits to go on; lines are the share partitions that it waits for.
 	wake  chan struct{}
 	lines []*sharePart
@@ -48,11 +50,17 @@ type shareAnswer struct {
 
 // ShareFetch takes a member's acknowledgements and gives it records (KIP-932). It waits for records as long as it is told.
 func (n *Node) ShareFetch(client api.Client, req *kmsg.ShareFetchRequest) *kmsg.ShareFetchResponse {
+	return n.shareFetch(client, req, nil)
+}
+
+// shareFetch is ShareFetch that waits for nothing once gone is closed.
+func (n *Node) shareFetch(client api.Client, req *kmsg.ShareFetchRequest, gone <-chan struct{}) *kmsg.ShareFetchResponse {
 	s := n.shares
 	f, asked, code := s.newFetch(client, req)
 	if code != wire.None {
 		return shareFetchRefusal(code)
 	}
+	f.gone = gone
 	acks := fetchAcknowledgements(req)
 	if !s.do(func() { code = s.begin(f, asked) }) {
 		return shareFetchRefusal(wire.NotLeaderOrFollower)
@@ -181,7 +189,7 @@ func (f *shareFetch) giveBack() {
 	f.borrowed = 0
 }
 
-// sleep waits until there is something to look at or the time is over; false if the node stops.
+// sleep waits until there is something to look at or the time is over; false if the node stops or the client is gone.
 func (f *shareFetch) sleep() bool {
 	left := time.NewTimer(time.Until(f.expires))
 	defer left.Stop()
@@ -197,8 +205,27 @@ func (f *shareFetch) sleep() bool {
 			default:
 			}
 		})
+	case <-f.gone:
+		f.service.do(f.abandon)
+		return false
 	case <-f.service.node.quit:
 		return false
+	}
+}
+
+// abandon leaves the lines that the fetch waits in. If it was woken just now, what that was for is for those behind it.
+func (f *shareFetch) abandon() {
+	f.leave()
+	select {
+	case <-f.wake:
+	default:
+		return
+	}
+	for _, a := range f.parts {
+		key := share.Key{Group: f.key.Group, Topic: a.Topic, Partition: a.Partition}
+		if sp := f.service.parts[key]; sp != nil {
+			f.service.wake(sp)
+		}
 	}
 }
 

@@ -46,15 +46,13 @@ func (l *Loop) sweep() {
 // gone says that the client closed its side while it waits for an answer. No receive is armed then that would tell, and
 // a long poll may last for hours.
 func (c *Conn) gone() bool {
-	if c.in.armed || c.in.backlog != nil || c.in.body != nil || c.loop.mono-c.lastActive < goneSweeps*c.loop.node.seams.sweepInterval {
+	if c.in.armed || c.in.body != nil || c.loop.mono-c.lastActive < goneSweeps*c.loop.node.seams.sweepInterval {
 		return false
 	}
-	var next [1]byte
-	n, _, err := unix.Recvfrom(c.fd, next[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-	return n == 0 && err == nil
+	return c.hungUp()
 }
 
-// hungUp says that the client of a muted connection closed its side: what it had sent before may still wait to be read, for days.
+// hungUp says that the client closed or reset its side: what it had sent before may still wait to be read, for days.
 func (c *Conn) hungUp() bool {
 	p := [1]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(p[:], 0)
