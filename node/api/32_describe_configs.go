@@ -123,7 +123,7 @@ func describeEntry(out *kmsg.DescribeConfigsResponseResourceConfig, e *config.En
 	out.Default()
 	out.Name, out.Value, out.ReadOnly, out.IsSensitive = e.Name, e.Value, e.ReadOnly, e.Sensitive
 	out.Source, out.ConfigType = kmsg.ConfigSource(e.Source), kmsg.ConfigType(e.Type)
-	if req.IncludeDocumentation {
+	if req.IncludeDocumentation && e.Doc != "" {
 		out.Documentation = &e.Doc
 	}
 	if !req.IncludeSynonyms {

@@ -63,24 +63,60 @@ func (c *Config) DescribeBroker() []Entry {
 			entries = append(entries, e)
 		}
 	}
+	for name := range dynamicOnly(c.node, c.cluster) {
+		entries = append(entries, c.dynamicEntry(name, DynamicBrokerConfig, DynamicDefaultBrokerConfig))
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return compareNames(a.Name, b.Name) })
 	return entries
 }
 
 // DescribeCluster lists what is set dynamically for all nodes: the answer for a broker with an empty name.
 func (c *Config) DescribeCluster() []Entry {
 	var entries []Entry
+	dynamic := dynamicOnly(c.cluster)
 	for _, name := range slices.Sorted(maps.Keys(c.cluster)) {
-		p, known := brokerTable[name]
-		if !known {
-			p = &Property{Name: name, Type: Password} // a plug-in's: who knows what it holds
+		if _, only := dynamic[name]; only {
+			entries = append(entries, c.dynamicEntry(name, DynamicDefaultBrokerConfig))
+			continue
 		}
+		p := brokerTable[name]
 		entries = append(entries, p.entry(c.cluster[name], true, []Synonym{p.synonymAt(DynamicDefaultBrokerConfig, c.cluster[name])}))
 	}
 	return entries
 }
 
+// dynamicOnly are the names in the layers that no file can set: Kafka's of that kind, and those of plug-ins.
+func dynamicOnly(layers ...map[string]string) map[string]struct{} {
+	names := make(map[string]struct{})
+	for _, layer := range layers {
+		for name := range layer {
+			if _, static := brokerTable[name]; !static {
+				names[name] = struct{}{}
+			}
+		}
+	}
+	return names
+}
+
+// dynamicEntry describes one of dynamicOnly over the layers, without documentation and as read-only, as Kafka does. Who knows what a
+// plug-in's holds.
+func (c *Config) dynamicEntry(name string, layers ...ConfigSource) Entry {
+	p, known := dynamicTable[name]
+	if !known {
+		p = &Property{Name: name, Type: Unknown}
+	}
+	e := Entry{Name: name, Type: p.Type, Sensitive: p.Type.secret(), ReadOnly: true}
+	for _, layer := range layers {
+		if text, set := c.at(layer, name); set {
+			e.Synonyms = append(e.Synonyms, p.synonymAt(layer, text))
+		}
+	}
+	e.Value, e.Source = e.Synonyms[0].Value, e.Synonyms[0].Source
+	return e
+}
+
 func (p *Property) entry(text string, ok bool, synonyms []Synonym) Entry {
-	e := Entry{Name: p.Name, Source: DefaultConfig, Synonyms: synonyms, Type: p.Type, Doc: p.Documentation(), Sensitive: p.Type == Password}
+	e := Entry{Name: p.Name, Source: DefaultConfig, Synonyms: synonyms, Type: p.Type, Doc: p.Documentation(), Sensitive: p.Type.secret()}
 	if ok {
 		e.Value = p.shownValue(text)
 	}
@@ -96,7 +132,7 @@ func (p *Property) synonymAt(source ConfigSource, text string) Synonym {
 
 // shownValue is the canonical text, or nil for a secret.
 func (p *Property) shownValue(text string) *string {
-	if p.Type == Password {
+	if p.Type.secret() {
 		return nil
 	}
 	v := canonical(p.Type, text)

@@ -14,7 +14,14 @@ const MoveRate = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 // dynamicTable holds the broker properties that are no part of Kafka's static configuration (QuotaConfig.brokerQuotaConfigs).
 var dynamicTable = map[string]*Property{
-	MoveRate: {Name: MoveRate, Type: Long, Default: maxLong, Check: atLeast(0), Update: ClusterWide},
+	MoveRate:                              dynamicRate(MoveRate),
+	"leader.replication.throttled.rate":   dynamicRate("leader.replication.throttled.rate"),   // of no effect on one node
+	"follower.replication.throttled.rate": dynamicRate("follower.replication.throttled.rate"), // likewise
+}
+
+// dynamicRate is a property in bytes a second.
+func dynamicRate(name string) *Property {
+	return &Property{Name: name, Type: Long, Default: maxLong, Check: atLeast(0), Update: ClusterWide}
 }
 
 // MoveBytesPerSecondMax is how many bytes a second moves between log directories may copy, together.

@@ -19,6 +19,9 @@ const (
 	List     Type = 7
 	Class    Type = 8
 	Password Type = 9
+
+	// Unknown is the type of what a plug-in may be configured with: it is shown to nobody.
+	Unknown Type = 0
 )
 
 // String gives Kafka's name for t, as its error messages spell it.
@@ -45,6 +48,9 @@ func (t Type) String() string {
 	}
 	return "UNKNOWN"
 }
+
+// secret says that values of the type are not shown.
+func (t Type) secret() bool { return t == Password || t == Unknown }
 
 // Scope says where a property may be set.
 type Scope int8

@@ -216,6 +216,13 @@ func TestDynamicLayers(t *testing.T) {
 	if cluster := next.DescribeCluster(); len(cluster) != 3 || described(cluster[1]) != "message.max.bytes\t\"99\"\t3\t3\tfalse\tfalse\tmessage.max.bytes=\"99\"@3" || cluster[2].Value != nil {
 		t.Errorf("cluster %+v", cluster)
 	}
+	listed := map[string]string{}
+	for _, e := range next.DescribeBroker() {
+		listed[e.Name] = described(e)
+	}
+	if got, want := listed["plugin.secret"], "plugin.secret\tnull\t3\t0\ttrue\ttrue\tplugin.secret=null@3"; got != want {
+		t.Errorf("\ngot  %s\nwant %s", got, want)
+	}
 	if last, err := next.WithDynamic(nil, nil); err != nil || len(last.DescribeCluster()) != 0 {
 		t.Errorf("dynamic values stay: %v, %v", last, err)
 	}
