@@ -2,6 +2,7 @@ package kafkatools
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -32,6 +33,8 @@ func (s *session) act(t *testing.T, verb string, args []string) {
 		s.share(t, args[0], args[1])
 	case "unshare": // GROUP: that member leaves
 		s.beat(t, args[0], -1, nil)
+	case "lies": // TOPIC DIR: partition 0's log lies in DIR, and no copy of it anywhere
+		s.lies(t, args[0], args[1])
 	default:
 		t.Fatalf("%s: no such action", verb)
 	}
@@ -98,4 +101,25 @@ func (s *session) beat(t *testing.T, group string, epoch int32, topics []string)
 		return err == nil && answer.ErrorCode == 0
 	})
 	return answer
+}
+
+// lies waits until the log of a topic's partition 0 lies in dir and is not on its way elsewhere.
+func (s *session) lies(t *testing.T, topic, dir string) {
+	t.Helper()
+	client := s.node.Client(t)
+	req := kmsg.NewPtrDescribeLogDirsRequest()
+	req.Topics = []kmsg.DescribeLogDirsRequestTopic{{Topic: topic, Partitions: []int32{0}}}
+	eventually(t, "log of "+topic+" in "+dir, func() bool {
+		answer, err := req.RequestWith(harness.Context(t), client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var in []string
+		for _, d := range answer.Dirs {
+			if len(d.Topics) > 0 {
+				in = append(in, d.Dir)
+			}
+		}
+		return slices.Equal(in, []string{dir})
+	})
 }

@@ -19,5 +19,7 @@
 //
 //	RINGMILL_TEST_PEER=kafka go test ./tests/kafkatools -update
 //
+// Those of testdata/twodirs are for a node with two log directories.
+//
 // All tools run in one Java process: see harness.Tools.
 package kafkatools

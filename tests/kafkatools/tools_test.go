@@ -2,6 +2,7 @@ package kafkatools
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,17 +49,30 @@ var byScript = map[string]tool{
 
 // TestTranscripts: every command of a transcript prints what it prints with Apache Kafka.
 func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
+	playAll(t, "testdata/*.txt", harness.Shared(t), nil)
+}
+
+// TestTranscriptsOfTwoLogDirectories: the same with a node that has two log directories, {one} and {two}.
+func TestTranscriptsOfTwoLogDirectories(t *testing.T) {
+	one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
+	node := harness.Start(t, harness.Options{Properties: map[string]string{"log.dirs": one + "," + two}})
+	playAll(t, "testdata/twodirs/*.txt", node, map[string]string{"{one}": one, "{two}": two})
+}
+
+// playAll runs the transcripts that a pattern names; names are those of {word}s, beside the ones that every transcript has.
+func playAll(t *testing.T, pattern string, node *harness.Node, names map[string]string) {
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)
 	}
 	if *update && harness.ChosenPeer() == harness.Ringmill {
 		t.Fatal("the answers are Apache Kafka's: RINGMILL_TEST_PEER=kafka")
 	}
-	node, process := harness.Shared(t), harness.StartTools(t)
+	process := harness.StartTools(t)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			s := &session{node: node, process: process, names: map[string]string{"{bootstrap}": node.Address, "{dir}": t.TempDir()}}
+			maps.Copy(s.names, names)
 			steps := readTranscript(t, file)
 			for i := range steps {
 				s.run(t, &steps[i])
