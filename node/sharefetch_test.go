@@ -282,6 +282,7 @@ func TestShareFetchAfterDeleteRecords(t *testing.T) {
 		p.mustProduce("t", 0, batch(v))
 	}
 	r := tn.shareReader(id, 1)
+	r.waitMS = 20_000 // there is always something for it
 	r.want("0-3/1", "a b c d")
 	tn.DeleteRecords(map[wire.TopicPartition]wire.Offset{{Topic: "t"}: 2})
 	r.want("2-2/2", "c", "0-1:1", "2-3:21")
