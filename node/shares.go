@@ -97,7 +97,7 @@ func (s *shareService) tick() time.Duration {
 	return tickIn(s.dueMS - now)
 }
 
-// do runs f on the goroutine and waits; false if the node stops.
+// do runs f on the goroutine and waits; false if it was not run and never will be, because the node stops.
 func (s *shareService) do(f func()) bool {
 	done := make(chan struct{})
 	s.inbox.put(func() {
@@ -107,7 +107,12 @@ func (s *shareService) do(f func()) bool {
 	select {
 	case <-done:
 		return true
-	case <-s.node.quit:
+	case <-s.inbox.stopped: // not quit: f may run meanwhile, and shares what the caller has
+	}
+	select {
+	case <-done:
+		return true
+	default:
 		return false
 	}
 }
