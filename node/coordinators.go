@@ -77,12 +77,17 @@ func (s *coordinatorService[C, E]) start() {
 	}
 }
 
-// topicReady makes the topic if it is not there yet; false while that is not possible.
+// topicReady makes the topic if it is not there yet; false while that is not possible. It waits for other changes of the
+// metadata, such as a topic of thousands of partitions in the making, only if there is something to make.
 func (s *coordinatorService[C, E]) topicReady() bool {
 	n := s.node
+	made := func() bool { return n.topics.named([]byte(s.kind.topic)) != nil }
+	if made() {
+		return true
+	}
 	n.metaMu.Lock()
 	defer n.metaMu.Unlock()
-	if n.topics.named([]byte(s.kind.topic)) != nil {
+	if made() {
 		return true
 	}
 	partitions, configs := s.kind.created()

@@ -137,9 +137,9 @@ func (n *Node) shareState(req kmsg.Request) kmsg.Response {
 	return share.Response(req, ops, results)
 }
 
-// ShareStateTopicReady makes __share_group_state if it is not there yet. It is asked with each request: without the lock, mostly.
+// ShareStateTopicReady makes __share_group_state if it is not there yet; false while that is not possible.
 func (n *Node) ShareStateTopicReady() bool {
-	return n.topics.named([]byte(image.ShareGroupStateTopic)) != nil || n.shareLog.topicReady()
+	return n.shareLog.topicReady()
 }
 
 // shareStateTopicConfig is what __share_group_state is created with (ShareCoordinatorService.shareGroupStateTopicConfigs).
