@@ -1,7 +1,6 @@
 package group
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/ringmill/ringmill/wire"
@@ -20,12 +19,7 @@ func FuzzConsumerRequests(f *testing.F) {
 // TestRandomConsumerRequests is FuzzConsumerRequests over inputs from fixed seeds.
 func TestRandomConsumerRequests(t *testing.T) {
 	for seed := range uint64(400) {
-		source := rand.New(rand.NewPCG(seed, 2))
-		input := make([]byte, 1200)
-		for i := range input {
-			input[i] = byte(source.Uint32())
-		}
-		playConsumers(t, input)
+		playConsumers(t, randomInput(seed, 2, 1200))
 	}
 }
 

@@ -53,33 +53,24 @@ func FuzzRequests(f *testing.F) {
 	f.Add([]byte("joinsyncjoinsync"))
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 0, 0, 1, 1, 1, 2, 2, 2})
 	f.Add([]byte{0, 0, 0, 0, 16, 0, 0, 0, 1, 0, 32, 0, 0, 48, 0, 0, 64, 0, 1, 80, 2, 96, 12, 12, 12, 13, 13, 14})
-	f.Fuzz(func(t *testing.T, input []byte) {
-		p := &player{machine: newMachine(fuzzConfig()), input: input}
-		p.hold = true
-		for len(p.input) > 0 {
-			p.step()
-			p.c.checkAll()
-		}
-		p.finish(t)
-	})
+	f.Fuzz(func(t *testing.T, input []byte) { playRequests(t, input) })
 }
 
 // TestRandomRequests is FuzzRequests over inputs from fixed seeds.
 func TestRandomRequests(t *testing.T) {
 	for seed := range uint64(400) {
-		source := rand.New(rand.NewPCG(seed, 0))
-		input := make([]byte, 600)
-		for i := range input {
-			input[i] = byte(source.Uint32())
-		}
-		p := &player{machine: newMachine(fuzzConfig()), input: input}
-		p.hold = true
-		for len(p.input) > 0 {
-			p.step()
-			p.c.checkAll()
-		}
-		p.finish(t)
+		playRequests(t, randomInput(seed, 0, 600))
 	}
+}
+
+func playRequests(t *testing.T, input []byte) {
+	p := &player{machine: newMachine(fuzzConfig()), input: input}
+	p.hold = true
+	for len(p.input) > 0 {
+		p.step()
+		p.c.checkAll()
+	}
+	p.finish(t)
 }
 
 func fuzzConfig() Config {
@@ -237,4 +228,14 @@ func (p *player) finish(t *testing.T) {
 	if len(p.c.groups) > 0 && p.c.memoryBytes == 0 && p.c.timers.entries != nil && len(p.c.timers.entries) > 0 {
 		t.Fatalf("%d timers are left of %d groups without members", len(p.c.timers.entries), len(p.c.groups))
 	}
+}
+
+// randomInput is what a fuzz target plays in an ordinary test: bytes that a seed gives, in a stream of the target's own.
+func randomInput(seed, stream uint64, bytes int) []byte {
+	source := rand.New(rand.NewPCG(seed, stream))
+	input := make([]byte, bytes)
+	for i := range input {
+		input[i] = byte(source.Uint32())
+	}
+	return input
 }

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/ringmill/ringmill/wire"
@@ -19,12 +18,7 @@ func FuzzShareRequests(f *testing.F) {
 // TestRandomShareRequests is FuzzShareRequests over inputs from fixed seeds.
 func TestRandomShareRequests(t *testing.T) {
 	for seed := range uint64(300) {
-		source := rand.New(rand.NewPCG(seed, 4))
-		input := make([]byte, 1200)
-		for i := range input {
-			input[i] = byte(source.Uint32())
-		}
-		playSharers(t, input)
+		playSharers(t, randomInput(seed, 4, 1200))
 	}
 }
 

@@ -114,9 +114,7 @@ func (c *connect) write(t *testing.T) {
 // await waits until so many lines are committed to the topic.
 func (c *connect) await(t *testing.T, count int) {
 	t.Helper()
-	client := committed(t, c.node, c.topic)
-	defer client.Close()
-	pollAll(t, client, count)
+	awaitCommitted(t, c.node, c.topic, count)
 }
 
 // TestConnectExactlyOnce: while connectors copy a file, the node and the worker are ended by kill -9 in turn; the topic has

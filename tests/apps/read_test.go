@@ -68,6 +68,14 @@ func pollAll(t *testing.T, client *kgo.Client, count int) []*kgo.Record {
 	return records
 }
 
+// awaitCommitted waits until a topic has so many committed records.
+func awaitCommitted(t *testing.T, node *harness.Node, topic string, count int) {
+	t.Helper()
+	client := committed(t, node, topic)
+	defer client.Close()
+	pollAll(t, client, count)
+}
+
 const endHeader = "end of the test's reading"
 
 // readToEnd returns every committed record that is in the topic now: it writes one behind them into each partition, and

@@ -77,9 +77,7 @@ func (w *wordCount) feed(t *testing.T) {
 // await reads committed counts until there are as many as asked for.
 func (w *wordCount) await(t *testing.T, count int) {
 	t.Helper()
-	client := committed(t, w.node, w.output)
-	defer client.Close()
-	pollAll(t, client, count)
+	awaitCommitted(t, w.node, w.output, count)
 }
 
 // TestStreamsExactlyOnce: while a Streams application counts words, the node and the application are ended by kill -9 in turn;
