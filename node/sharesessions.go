@@ -12,7 +12,7 @@ func sessionKeyOf(group, member *string) (key share.SessionKey, code wire.ErrorC
 	if group == nil || member == nil {
 		return key, wire.UnknownServerError
 	}
-	id, ok := wire.ParseTopicID(*member)
+	id, ok := wire.ParseUUID(*member)
 	if !ok {
 		return key, wire.UnknownServerError
 	}

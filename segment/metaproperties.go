@@ -39,7 +39,7 @@ func ReadMetaProperties(src []byte) (MetaProperties, error) {
 	if m.Version == 1 && m.ClusterID == "" {
 		return MetaProperties{}, checkpointError(0, "", "cluster.id is missing")
 	}
-	if _, ok := wire.ParseTopicID(m.DirectoryID); !ok && m.DirectoryID != "" {
+	if _, ok := wire.ParseUUID(m.DirectoryID); !ok && m.DirectoryID != "" {
 		return MetaProperties{}, checkpointError(0, "", fmt.Sprintf("directory.id=%.30q is no UUID", m.DirectoryID))
 	}
 	return m, nil

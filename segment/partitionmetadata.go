@@ -23,7 +23,7 @@ func ReadPartitionMetadata(data []byte) (wire.TopicID, error) {
 		return wire.TopicID{}, fmt.Errorf("%w: not two lines of version 0", ErrTopicID)
 	}
 	text, found := strings.CutPrefix(lines[1], "topic_id: ")
-	id, ok := wire.ParseTopicID(text)
+	id, ok := wire.ParseUUID(text)
 	if !found || !ok || id.IsZero() {
 		return wire.TopicID{}, fmt.Errorf("%w: topic_id %q", ErrTopicID, text)
 	}

@@ -1,10 +1,5 @@
 package wire
 
-import (
-	"encoding/base64"
-	"fmt"
-)
-
 // The scalars of the protocol. Each is a type of its own so that an Offset cannot be passed where a Position is due.
 type (
 	// Offset is a record's place in a partition's log, counted in records from 0. -1 means "none".
@@ -31,9 +26,13 @@ type (
 	APIVersion int16
 	// CorrelationID ties a response to its request on one connection.
 	CorrelationID int32
+	// BrokerEpoch numbers the registrations of nodes: a later one of the cluster has a higher one (KIP-500). -1 means "unknown".
+	BrokerEpoch int64
+	// PartitionEpoch counts the changes of a partition's replicas, in-sync replicas and leader (KIP-497). -1 means "unknown".
+	PartitionEpoch int32
 )
 
-// NoOffset, NoTimestamp, NoLeaderEpoch, NoProducerID, NoProducerEpoch and NoSequence are the protocol's "none" values.
+// The protocol's "none" and "unknown" values.
 const (
 	NoOffset        Offset        = -1
 	NoTimestamp     Timestamp     = -1
@@ -41,39 +40,11 @@ const (
 	NoProducerID    ProducerID    = -1
 	NoProducerEpoch ProducerEpoch = -1
 	NoSequence      Sequence      = -1
+
+	NoNode           NodeID         = -1
+	NoBrokerEpoch    BrokerEpoch    = -1
+	NoPartitionEpoch PartitionEpoch = -1
 )
-
-// TopicID is a topic's 128-bit identity (KIP-516). The zero value means "none".
-type TopicID [16]byte
-
-// IsZero reports whether id is the "none" value.
-func (id TopicID) IsZero() bool { return id == TopicID{} }
-
-// String gives the 22 characters of URL-safe base64 that Kafka's tools and partition.metadata print.
-func (id TopicID) String() string { return base64.RawURLEncoding.EncodeToString(id[:]) }
-
-// ParseTopicID reads the form that String writes; ok is false if s is not 16 bytes of URL-safe base64.
-func ParseTopicID(s string) (id TopicID, ok bool) {
-	b, err := base64.RawURLEncoding.DecodeString(s)
-	if err != nil || len(b) != len(id) {
-		return TopicID{}, false
-	}
-	copy(id[:], b)
-	return id, true
-}
-
-// MarshalText is String, for JSON.
-func (id TopicID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
-
-// UnmarshalText is ParseTopicID, for JSON.
-func (id *TopicID) UnmarshalText(text []byte) error {
-	parsed, ok := ParseTopicID(string(text))
-	if !ok {
-		return fmt.Errorf("wire: %q is not a topic id", text)
-	}
-	*id = parsed
-	return nil
-}
 
 // TopicPartition names one partition.
 type TopicPartition struct {

@@ -28,7 +28,7 @@ func ParseKey(s string) (k Key, ok bool) {
 		return k, false
 	}
 	k.Group = strings.TrimSpace(parts[0])
-	if k.Topic, ok = wire.ParseTopicID(parts[1]); !ok || k.Group == "" {
+	if k.Topic, ok = wire.ParseUUID(parts[1]); !ok || k.Group == "" {
 		return Key{}, false
 	}
 	partition, err := strconv.ParseInt(parts[2], 10, 32)
