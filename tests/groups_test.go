@@ -14,22 +14,10 @@ import (
 	"github.com/ringmill/ringmill/tests/harness"
 )
 
-// awaitTrue waits until a condition holds, and says what it waited for if it never did.
-func awaitTrue(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("never came to be: %s", what)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-}
-
 // awaitShares waits until the members have these numbers of the topic's partitions, each partition once.
 func awaitShares(t *testing.T, partitions int, members map[string]javaMember, want map[string]int) {
 	t.Helper()
-	awaitTrue(t, fmt.Sprintf("the partitions are shared as %v", want), func() bool {
+	harness.Await(t, fmt.Sprintf("the partitions are shared as %v", want), func() bool {
 		all := map[int32]bool{}
 		for name, member := range members {
 			has := member.assigned()
@@ -59,7 +47,7 @@ func produceValues(t *testing.T, node *harness.Node, topic string, values []stri
 func awaitRead(t *testing.T, want []string, members ...javaMember) (twice bool) {
 	t.Helper()
 	times := map[string]int{}
-	awaitTrue(t, fmt.Sprintf("%d values are read", len(want)), func() bool {
+	harness.Await(t, fmt.Sprintf("%d values are read", len(want)), func() bool {
 		clear(times)
 		for _, member := range members {
 			for _, value := range member.read() {
@@ -80,16 +68,13 @@ func awaitRead(t *testing.T, want []string, members ...javaMember) (twice bool) 
 // awaitCommitted waits until the group has committed all of the topic.
 func awaitCommitted(t *testing.T, node *harness.Node, group, topic string) {
 	t.Helper()
-	admin := kadm.NewClient(node.Client(t))
-	awaitTrue(t, "the group has committed everything", func() bool {
-		commits, err := admin.FetchOffsets(harness.Context(t), group)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ends, err := admin.ListEndOffsets(harness.Context(t), topic)
-		if err != nil {
-			t.Fatal(err)
-		}
+	harness.Await(t, "the group has committed everything", func() bool {
+		commits := harness.Asked(t, node, "commits", func(ctx context.Context, admin *kadm.Client) (kadm.OffsetResponses, error) {
+			return admin.FetchOffsets(ctx, group)
+		})
+		ends := harness.Asked(t, node, "end offsets", func(ctx context.Context, admin *kadm.Client) (kadm.ListedOffsets, error) {
+			return admin.ListEndOffsets(ctx, topic)
+		})
 		complete := true
 		ends.Each(func(end kadm.ListedOffset) {
 			commit, committed := commits.Lookup(topic, end.Partition)
@@ -229,12 +214,11 @@ func (s *serverSide) poll(t *testing.T) {
 }
 
 // shares are the numbers of partitions that the group's members have, in order.
-func (s *serverSide) shares(t *testing.T, admin *kadm.Client) (shares []int) {
+func (s *serverSide) shares(t *testing.T) (shares []int) {
 	t.Helper()
-	groups, err := admin.DescribeConsumerGroups(harness.Context(t), s.group)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := harness.Asked(t, s.node, "members", func(ctx context.Context, admin *kadm.Client) (kadm.DescribedConsumerGroups, error) {
+		return admin.DescribeConsumerGroups(ctx, s.group)
+	})
 	for _, member := range groups[s.group].Members {
 		shares = append(shares, len(member.Assignment[s.topic]))
 	}
@@ -244,10 +228,9 @@ func (s *serverSide) shares(t *testing.T, admin *kadm.Client) (shares []int) {
 
 func (s *serverSide) await(t *testing.T, count int, shares ...int) {
 	t.Helper()
-	admin := kadm.NewClient(s.node.Client(t))
-	awaitTrue(t, fmt.Sprintf("%d records are read, the partitions shared as %v", count, shares), func() bool {
+	harness.Await(t, fmt.Sprintf("%d records are read, the partitions shared as %v", count, shares), func() bool {
 		s.poll(t)
-		return len(s.seen) == count && slices.Equal(s.shares(t, admin), shares)
+		return len(s.seen) == count && slices.Equal(s.shares(t), shares)
 	})
 }
 

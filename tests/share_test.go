@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -27,9 +26,8 @@ func shareFromStart(t *testing.T, node *harness.Node, group string) {
 		ResourceType: kmsg.ConfigResourceTypeGroupConfig, ResourceName: group,
 		Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: "share.auto.offset.reset", Value: &earliest}},
 	}}
-	res, err := req.RequestWith(harness.Context(t), node.Client(t))
-	if err != nil || res.Resources[0].ErrorCode != 0 {
-		t.Fatalf("configuration of group %s: %v %+v", group, err, res)
+	if res := harness.Ask[*kmsg.IncrementalAlterConfigsResponse](t, node, req); res.Resources[0].ErrorCode != 0 {
+		t.Fatalf("configuration of group %s: %+v", group, res)
 	}
 }
 
@@ -167,13 +165,13 @@ func TestJavaShareConsumersOverKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		if round < rounds-1 {
-			await(t, "records of this round", func() bool { return run.count() >= each*round+each/3 })
+			harness.Await(t, "records of this round", func() bool { return run.count() >= each*round+each/3 })
 			node.Kill(t)
 			node.Restart(t)
 		}
 	}
-	await(t, "all records", func() bool { return run.count() == rounds*each })
-	await(t, "all of them accepted", func() bool { return accepted(t, client, group) == rounds*each })
+	harness.Await(t, "all records", func() bool { return run.count() == rounds*each })
+	harness.Await(t, "all of them accepted", func() bool { return accepted(t, node, group) == rounds*each })
 	run.mu.Lock()
 	defer run.mu.Unlock()
 	for _, fault := range run.faults {
@@ -182,13 +180,13 @@ func TestJavaShareConsumersOverKill(t *testing.T) {
 }
 
 // accepted adds up where a group's share partitions start: every record before has been accepted, as none is rejected here.
-func accepted(t *testing.T, client *kgo.Client, group string) (records int64) {
+func accepted(t *testing.T, node *harness.Node, group string) (records int64) {
 	t.Helper()
 	req := kmsg.NewPtrDescribeShareGroupOffsetsRequest()
 	req.Groups = []kmsg.DescribeShareGroupOffsetsRequestGroup{{GroupID: group}}
-	res, err := req.RequestWith(harness.Context(t), client)
-	if err != nil || res.Groups[0].ErrorCode != 0 {
-		t.Fatalf("offsets of group %s: %v %+v", group, err, res)
+	res := harness.Ask[*kmsg.DescribeShareGroupOffsetsResponse](t, node, req)
+	if res.Groups[0].ErrorCode != 0 {
+		t.Fatalf("offsets of group %s: %+v", group, res)
 	}
 	for _, topic := range res.Groups[0].Topics {
 		for _, p := range topic.Partitions {
@@ -196,14 +194,4 @@ func accepted(t *testing.T, client *kgo.Client, group string) (records int64) {
 		}
 	}
 	return records
-}
-
-// await waits until ok holds.
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
 }

@@ -181,11 +181,12 @@ func (w *compacted) awaitSends(count int) {
 		return w.acked
 	}
 	goal := acked() + count
-	for deadline := time.Now().Add(2 * time.Minute); acked() < goal; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("%d records short of %d more, two minutes after a restart", goal-acked(), count)
+	harness.Eventually(w.t, "records are acknowledged after a restart", func(context.Context) error {
+		if short := goal - acked(); short > 0 {
+			return fmt.Errorf("%d records short of %d more", short, count)
 		}
-	}
+		return nil
+	})
 }
 
 // awaitCleaned returns when something was compacted since the last restart.
@@ -194,11 +195,7 @@ func (w *compacted) awaitCleaned() {
 	if w.node.IsKafka() {
 		return
 	}
-	for deadline := time.Now().Add(2 * time.Minute); w.node.Metric(w.t, "ringmill_compactions_total") == 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatal("nothing was compacted in two minutes")
-		}
-	}
+	harness.Await(w.t, "something is compacted", func() bool { return w.node.Metric(w.t, "ringmill_compactions_total") > 0 })
 }
 
 // finish ends the load, reads the topic from offset 0 and judges.
@@ -222,10 +219,9 @@ func (w *compacted) finish() {
 // read gives one partition from its start; the record that ends it is always kept.
 func (w *compacted) read(partition int32) (final []keyRead) {
 	w.t.Helper()
-	ends, err := kadm.NewClient(w.node.Client(w.t)).ListEndOffsets(harness.Context(w.t), w.topic)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	ends := harness.Asked(w.t, w.node, "end offsets", func(ctx context.Context, admin *kadm.Client) (kadm.ListedOffsets, error) {
+		return admin.ListEndOffsets(ctx, w.topic)
+	})
 	end, _ := ends.Lookup(w.topic, partition)
 	client := w.node.Client(w.t, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{w.topic: {partition: kgo.NewOffset().At(0)}}))
 	defer client.Close()

@@ -138,15 +138,12 @@ func (w *workload) finish() {
 
 func (w *workload) readFinal(partition int32) {
 	w.t.Helper()
-	admin := kadm.NewClient(w.client())
-	starts, err := admin.ListStartOffsets(harness.Context(w.t), w.topic)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	ends, err := admin.ListEndOffsets(harness.Context(w.t), w.topic)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	starts := harness.Asked(w.t, w.node, "start offsets", func(ctx context.Context, admin *kadm.Client) (kadm.ListedOffsets, error) {
+		return admin.ListStartOffsets(ctx, w.topic)
+	})
+	ends := harness.Asked(w.t, w.node, "end offsets", func(ctx context.Context, admin *kadm.Client) (kadm.ListedOffsets, error) {
+		return admin.ListEndOffsets(ctx, w.topic)
+	})
 	start, _ := starts.Lookup(w.topic, partition)
 	end, _ := ends.Lookup(w.topic, partition)
 	e := event{Op: "final", T0: w.history.now(), Topic: w.topic, Part: partition, Start: start.Offset, End: end.Offset}
@@ -165,11 +162,12 @@ func (w *workload) readFinal(partition int32) {
 func (w *workload) awaitProgress(count int) {
 	w.t.Helper()
 	goal := w.history.acknowledged() + count
-	for deadline := time.Now().Add(2 * time.Minute); w.history.acknowledged() < goal; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("%d records short of %d more, two minutes after a restart", goal-w.history.acknowledged(), count)
+	harness.Eventually(w.t, "records are acknowledged after a restart", func(context.Context) error {
+		if short := goal - w.history.acknowledged(); short > 0 {
+			return fmt.Errorf("%d records short of %d more", short, count)
 		}
-	}
+		return nil
+	})
 }
 
 // awaitRoll returns within the instants in which a segment rolls, or after a while without one.

@@ -2,6 +2,7 @@ package eos
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -147,14 +148,16 @@ func (w *world) ended() int {
 func (w *world) awaitProgress(count int) {
 	w.t.Helper()
 	goal := w.ended() + count
-	for deadline := time.Now().Add(2 * time.Minute); w.ended() < goal; time.Sleep(5 * time.Millisecond) {
+	harness.Eventually(w.t, "transactions end after a restart", func(context.Context) error {
+		short := goal - w.ended()
+		if short <= 0 {
+			return nil
+		}
 		for _, s := range w.slots {
 			w.revive(s)
 		}
-		if time.Now().After(deadline) {
-			w.t.Fatalf("%d transactions short of %d more, two minutes after a restart", goal-w.ended(), count)
-		}
-	}
+		return fmt.Errorf("%d transactions short of %d more", short, count)
+	})
 }
 
 // moment waits for the instant of an ending; clients are killed on the way.
@@ -170,22 +173,15 @@ func (w *world) moment() {
 func (w *world) awaitLoop() {
 	w.t.Helper()
 	before := w.noteCommitted()
-	for deadline := time.Now().Add(2 * time.Minute); w.noteCommitted() <= before; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("the loops stay at the sum of offsets %d, two minutes after a restart", before)
-		}
-	}
+	harness.Await(w.t, fmt.Sprint("the loops' offsets add up to more than ", before), func() bool { return w.noteCommitted() > before })
 }
 
 // noteCommitted asks for the group's offsets and gives their sum.
 func (w *world) noteCommitted() (sum int64) {
 	w.t.Helper()
-	kafka := w.node.Client(w.t, kgo.RetryTimeout(patience))
-	defer kafka.Close()
-	offsets, err := kadm.NewClient(kafka).FetchOffsets(harness.Context(w.t), group)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	offsets := harness.Asked(w.t, w.node, "the loops' offsets", func(ctx context.Context, admin *kadm.Client) (kadm.OffsetResponses, error) {
+		return admin.FetchOffsets(ctx, group)
+	})
 	for partition := range int32(partitions) {
 		if o, ok := offsets.Lookup(w.in, partition); ok && o.Err == nil && o.At >= 0 {
 			w.own.add(event{Op: "committed", Group: group, Topic: w.in, Part: partition, Offset: o.At})
@@ -218,29 +214,23 @@ func (w *world) finish(minCommitted int) {
 // decided waits until the last stable offset of every partition is its end, and gives the ends.
 func (w *world) decided() kadm.ListedOffsets {
 	w.t.Helper()
-	admin := kadm.NewClient(w.node.Client(w.t))
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		stable, err := admin.ListCommittedOffsets(harness.Context(w.t), w.in, w.out)
+	return harness.Asked(w.t, w.node, "all transactions are decided", func(ctx context.Context, admin *kadm.Client) (kadm.ListedOffsets, error) {
+		stable, err := admin.ListCommittedOffsets(ctx, w.in, w.out)
 		if err != nil {
-			w.t.Fatal(err)
+			return nil, err
 		}
-		ends, err := admin.ListEndOffsets(harness.Context(w.t), w.in, w.out)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		ends, err := admin.ListEndOffsets(ctx, w.in, w.out)
 		open := 0
 		ends.Each(func(end kadm.ListedOffset) {
 			if s, _ := stable.Lookup(end.Topic, end.Partition); s.Offset != end.Offset {
 				open++
 			}
 		})
-		if open == 0 {
-			return ends
+		if err == nil && open > 0 {
+			err = fmt.Errorf("%d partitions have open transactions", open)
 		}
-		if time.Now().After(deadline) {
-			w.t.Fatalf("%d partitions have open transactions a minute after all clients are gone", open)
-		}
-	}
+		return ends, err
+	})
 }
 
 // readFinal reads all partitions to their ends; what ends them is a control record of the last transaction.
