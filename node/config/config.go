@@ -37,6 +37,30 @@ type Config struct {
 	ControllerQuotaWindows       int `property:"controller.quota.window.num"`
 	ControllerQuotaWindowSeconds int `property:"controller.quota.window.size.seconds"`
 
+	// The cluster: how it is found, and how long a node may be silent. See Cluster, Gossip and InterBroker.
+	Seeds                   []string `property:"seeds"` // host:port or host
+	BootstrapExpect         int      `property:"ringmill.bootstrap.expect"`
+	GossipListen            string   `property:"ringmill.gossip.listen"`    // host:port; never empty here
+	GossipAdvertise         string   `property:"ringmill.gossip.advertise"` // host:port, or "" for GossipListen
+	GossipKey               string   `property:"ringmill.gossip.key"`       // base64, or ""
+	InterBrokerListener     string   `property:"inter.broker.listener.name"`
+	BrokerSessionTimeoutMS  int64    `property:"broker.session.timeout.ms"`
+	BrokerHeartbeatMS       int64    `property:"broker.heartbeat.interval.ms"`
+	ControlledShutdown      bool     `property:"controlled.shutdown.enable"`
+	QuorumFetchTimeoutMS    int64    `property:"controller.quorum.fetch.timeout.ms"`
+	QuorumElectionTimeoutMS int64    `property:"controller.quorum.election.timeout.ms"`
+
+	// Replication. What a topic can override is in TopicConfig.
+	ReplicaLagMS               int64  `property:"replica.lag.time.max.ms"`
+	ReplicaFetchWaitMS         int64  `property:"replica.fetch.wait.max.ms"`
+	ReplicaFetchBytesMin       int    `property:"replica.fetch.min.bytes"`
+	ReplicaFetchBytesMax       int    `property:"replica.fetch.max.bytes"`          // of a partition
+	ReplicaFetchAnswerBytesMax int    `property:"replica.fetch.response.max.bytes"` // of all
+	ReplicaFetchBackoffMS      int64  `property:"replica.fetch.backoff.ms"`
+	AutoLeaderRebalance        bool   `property:"auto.leader.rebalance.enable"`
+	LeaderImbalanceCheckS      int64  `property:"leader.imbalance.check.interval.seconds"`
+	ReplicaSelector            string `property:"replica.selector.class"` // see RackAwareReads
+
 	// Loops.
 	Loops       int    `property:"ringmill.loops"` // at least 1: the 0 of "as many as cores" is resolved
 	Engine      string `property:"ringmill.engine"`
@@ -79,6 +103,8 @@ type Config struct {
 	TransactionExpirationIntervalMS int64 `property:"transaction.remove.expired.transaction.cleanup.interval.ms"`
 	TransactionTopicPartitions      int32 `property:"transaction.state.log.num.partitions"`
 	TransactionTopicSegmentBytes    int64 `property:"transaction.state.log.segment.bytes"`
+	TransactionTopicReplication     int16 `property:"transaction.state.log.replication.factor"`
+	TransactionTopicMinISR          int   `property:"transaction.state.log.min.isr"`
 	TransactionalIDExpirationMS     int64 `property:"transactional.id.expiration.ms"`
 
 	// Groups.
@@ -102,10 +128,14 @@ type Config struct {
 	OffsetsRetentionCheckMS      int64    `property:"offsets.retention.check.interval.ms"`
 	OffsetsTopicPartitions       int32    `property:"offsets.topic.num.partitions"`
 	OffsetsTopicSegmentBytes     int64    `property:"offsets.topic.segment.bytes"`
+	OffsetsTopicReplication      int16    `property:"offsets.topic.replication.factor"`
+	OffsetsCommitTimeoutMS       int64    `property:"offsets.commit.timeout.ms"`
 
 	// Share groups.
 	ShareStateTopicPartitions   int32 `property:"share.coordinator.state.topic.num.partitions"`
 	ShareStateTopicSegmentBytes int64 `property:"share.coordinator.state.topic.segment.bytes"`
+	ShareStateTopicReplication  int16 `property:"share.coordinator.state.topic.replication.factor"`
+	ShareStateTopicMinISR       int   `property:"share.coordinator.state.topic.min.isr"`
 	ShareStateUpdates           int   `property:"share.coordinator.snapshot.update.records.per.snapshot"`
 	ShareStateColdMS            int64 `property:"share.coordinator.cold.partition.snapshot.interval.ms"`
 	ShareStatePruneMS           int64 `property:"share.coordinator.state.topic.prune.interval.ms"`
@@ -126,7 +156,7 @@ func (c *Config) build() error {
 		c.Loops = runtime.GOMAXPROCS(0)
 	}
 	for _, step := range []func() error{
-		c.checkIdentity, c.checkSecurity, c.buildLogDirs, c.buildListeners, c.buildListenerRates, c.buildOverrides, c.checkBounds, c.checkGroups,
+		c.checkIdentity, c.checkSecurity, c.buildLogDirs, c.buildListeners, c.buildListenerRates, c.buildCluster, c.buildOverrides, c.checkBounds, c.checkGroups,
 	} {
 		if err := step(); err != nil {
 			return err

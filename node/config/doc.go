@@ -18,13 +18,14 @@
 //	table_quota.go        what quotas are measured over
 //	table_ringmill.go     ringmill's own
 //	table_topic.go        what a topic may override; each names the broker property that stands in (its synonym)
-//	table_security.go, table_storage.go, table_cluster.go, table_coordinator.go, table_process.go
+//	table_cluster.go      how nodes find each other, and how partitions are copied between them
+//	table_security.go, table_storage.go, table_coordinator.go, table_process.go
 //	                      what is accepted without effect, by reason
 //	retired.go            names of older Kafkas and of plug-ins, which are not in the table
 //
 // # The life of a value
 //
-//	file < environment < --listen, --data < --set        (Source; the later wins)
+//	file < environment < --listen, --data, --join < --set        (Source; the later wins)
 //	   └─ place: is the name known? else *Error with the nearest one
 //	        └─ check: type and bounds of the winners, else *Error with key, value, place and what is allowed
 //	             └─ build: what depends on several (listeners, log directories, bounds between properties)

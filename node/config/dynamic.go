@@ -12,11 +12,17 @@ import (
 // dynamic values alone: no file sets it, and it is listed only where it is set.
 const MoveRate = "replica.alter.log.dirs.io.max.bytes.per.second"
 
+// The properties of that kind that bound what throttled replicas copy between nodes: as leaders, and as followers.
+const (
+	LeaderRate   = "leader.replication.throttled.rate"
+	FollowerRate = "follower.replication.throttled.rate"
+)
+
 // dynamicTable holds the broker properties that are no part of Kafka's static configuration (QuotaConfig.brokerQuotaConfigs).
 var dynamicTable = map[string]*Property{
-	MoveRate:                              dynamicRate(MoveRate),
-	"leader.replication.throttled.rate":   dynamicRate("leader.replication.throttled.rate"),   // of no effect on one node
-	"follower.replication.throttled.rate": dynamicRate("follower.replication.throttled.rate"), // likewise
+	MoveRate:     dynamicRate(MoveRate),
+	LeaderRate:   dynamicRate(LeaderRate),   // of no effect on one node
+	FollowerRate: dynamicRate(FollowerRate), // likewise
 }
 
 // dynamicRate is a property in bytes a second.
@@ -25,9 +31,18 @@ func dynamicRate(name string) *Property {
 }
 
 // MoveBytesPerSecondMax is how many bytes a second moves between log directories may copy, together.
-func (c *Config) MoveBytesPerSecondMax() int64 {
+func (c *Config) MoveBytesPerSecondMax() int64 { return c.rate(MoveRate) }
+
+// LeaderThrottleBytesPerSecond is how many bytes a second this node's throttled leaders may serve to followers, together.
+func (c *Config) LeaderThrottleBytesPerSecond() int64 { return c.rate(LeaderRate) }
+
+// FollowerThrottleBytesPerSecond is how many bytes a second this node's throttled followers may fetch, together.
+func (c *Config) FollowerThrottleBytesPerSecond() int64 { return c.rate(FollowerRate) }
+
+// rate is a dynamic property in bytes a second; one that is not set is no bound.
+func (c *Config) rate(name string) int64 {
 	for _, layer := range []map[string]string{c.node, c.cluster} {
-		if text, set := layer[MoveRate]; set {
+		if text, set := layer[name]; set {
 			v, _ := parseValue(Long, text)
 			return v.(int64)
 		}

@@ -13,6 +13,7 @@ type Source struct {
 	Env    []string // "NAME=value", as os.Environ gives them; only RINGMILL_* is looked at
 	Listen string   // --listen: host:port, or "" for none
 	Data   string   // --data: directory, or "" for none
+	Join   []string // --join: gossip addresses of other nodes
 	Set    []string // --set: "key=value", the last of a key wins
 }
 
@@ -82,6 +83,9 @@ func (src Source) shortForms() ([]setting, error) {
 	}
 	if src.Data != "" {
 		found = append(found, setting{"ringmill.data.dir", src.Data, "--data"})
+	}
+	if len(src.Join) > 0 {
+		found = append(found, setting{"seeds", strings.Join(src.Join, ","), "--join"})
 	}
 	return found, nil
 }

@@ -175,6 +175,12 @@ func TestRefusals(t *testing.T) {
 			"log.dirs=/a,/b/../a (--set): /a stands twice; name each directory once"},
 		{"HTTP", "", Source{Set: []string{"ringmill.http.listen=9644"}},
 			"ringmill.http.listen=9644 (--set): not an address; write host:port, as in 127.0.0.1:9644, or nothing to serve no HTTP"},
+		{"gossip", "", Source{Set: []string{"ringmill.gossip.listen=7946"}},
+			"ringmill.gossip.listen=7946 (--set): not an address; write host:port, as in 10.0.0.7:7946"},
+		{"gossip told", "", Source{Set: []string{"ringmill.gossip.advertise=:7946"}},
+			"ringmill.gossip.advertise=:7946 (--set): not an address; write host:port, as in 10.0.0.7:7946"},
+		{"between brokers", "", Source{Set: []string{"inter.broker.listener.name=REPLICATION"}},
+			"inter.broker.listener.name=REPLICATION (--set): no listener is called that; name one of listeners"},
 		{"escape", `a=\u12`, Source{}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,6 +12,9 @@ func WriteReference(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(referenceHead)
 	for _, s := range referenceSections {
+		if !slices.ContainsFunc(s.rows, func(p Property) bool { return p.Effective() }) {
+			continue // all of it is with what has no effect
+		}
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", s.title, s.intro)
 		writeRows(&b, s.rows)
 	}
@@ -32,7 +35,7 @@ listed at start with the reason.
 Where a value comes from, strongest first:
 
 1. ` + "`ringmill serve --set key=value`" + ` (may be repeated; the last wins)
-2. the short forms ` + "`--listen HOST:PORT`" + ` (listeners) and ` + "`--data DIR`" + ` (ringmill.data.dir)
+2. the short forms ` + "`--listen HOST:PORT`" + ` (listeners), ` + "`--data DIR`" + ` (ringmill.data.dir) and ` + "`--join HOST:PORT`" + ` (seeds; may be repeated)
 3. the environment: ` + "`RINGMILL_LOG_RETENTION_MS`" + ` for log.retention.ms, ` + "`RINGMILL_ENGINE`" + ` for ringmill.engine
 4. the file given with ` + "`--config FILE`" + `, in Java's properties syntax; ` + "`${...}`" + ` is not expanded
 5. the default
@@ -50,6 +53,8 @@ type referenceSection struct {
 var referenceSections = []referenceSection{
 	{"ringmill's own", "What Kafka has no name for.", ringmillProperties},
 	{"The node", "Who this node is.", identityProperties},
+	{"Cluster", "How nodes find each other and form one cluster. A node without `seeds` that expects no other is one of its own.", clusterProperties},
+	{"Replication", "How partitions are copied between nodes, and who leads them. `leader.replication.throttled.rate` and `follower.replication.throttled.rate`, in bytes a second, bound what throttled replicas copy; as in Kafka they are set on running nodes alone.", replicationProperties},
 	{"Network", "Where clients are served and what one client may take.", networkProperties},
 	{"Quotas", "What client quotas are measured over; the quotas themselves are set with `ringmill quota`, `kafka-configs` or any Kafka admin tool.", quotaProperties},
 	{"Topics", "How topics are created and written to.", creationProperties},

@@ -27,7 +27,7 @@ func buildTable() []Property {
 		identityProperties, networkProperties, creationProperties, logProperties, producerProperties, groupProperties,
 		securityProperties,
 		remoteStorageProperties, cleanerProperties, fixedCleanerProperties, compressionProperties, fileProperties, moveProperties,
-		quorumProperties, replicationProperties,
+		quorumProperties, clusterProperties, replicationProperties, fixedReplicationProperties, unreplicatedProperties,
 		transactionProperties, fixedTransactionProperties, shareGroupProperties, shareStateProperties, fixedShareStateProperties, sharePartitionProperties, fixedSharePartitionProperties,
 		newGroupProperties, coordinatorProperties,
 		threadProperties, receiveProperties, quotaProperties, metricProperties, policyProperties,

@@ -10,16 +10,18 @@ var transactionProperties = []Property{
 		"Partitions of __transaction_state. It cannot be changed once the topic exists."),
 	effective("transaction.state.log.segment.bytes", Int, "104857600", atLeast(1), ReadOnly,
 		"The size of a segment of __transaction_state."),
+	awaited(effective("transaction.state.log.replication.factor", Short, "3", atLeast(1), ReadOnly,
+		"Replicas of __transaction_state in a cluster. A node of its own makes it with one.")),
+	awaited(effective("transaction.state.log.min.isr", Int, "2", atLeast(1), ReadOnly,
+		"min.insync.replicas of __transaction_state in a cluster.")),
 	effective("transactional.id.expiration.ms", Int, "604800000", atLeast(1), ReadOnly,
 		"How long a transactional id that is not used is remembered."),
 }
 
 var fixedTransactionProperties = withoutEffect(
-	"a transaction's partitions are always verified, its log needs one replica, and there is no two-phase commit",
+	"a transaction's partitions are always verified, and there is no two-phase commit",
 	property("transaction.partition.verification.enable", Boolean, "true", nil, ClusterWide),
 	property("transaction.state.log.load.buffer.size", Int, "5242880", atLeast(1), ReadOnly),
-	property("transaction.state.log.min.isr", Int, "2", atLeast(1), ReadOnly),
-	property("transaction.state.log.replication.factor", Short, "3", atLeast(1), ReadOnly),
 	property("transaction.two.phase.commit.enable", Boolean, "false", nil, ReadOnly),
 )
 
@@ -33,17 +35,19 @@ var shareStateProperties = []Property{
 		"Partitions of __share_group_state. It cannot be changed once the topic exists."),
 	internal(effective("share.coordinator.state.topic.prune.interval.ms", Int, "300000", atLeast(1), ReadOnly,
 		"How often records of __share_group_state that no state needs any more are deleted.")),
+	awaited(effective("share.coordinator.state.topic.replication.factor", Short, "3", atLeast(1), ReadOnly,
+		"Replicas of __share_group_state in a cluster. A node of its own makes it with one.")),
+	awaited(effective("share.coordinator.state.topic.min.isr", Short, "2", atLeast(1), ReadOnly,
+		"min.insync.replicas of __share_group_state in a cluster.")),
 	effective("share.coordinator.state.topic.segment.bytes", Int, "104857600", atLeast(1), ReadOnly,
 		"The size of a segment of __share_group_state."),
 }
 
 var fixedShareStateProperties = withoutEffect(
-	"the share coordinator runs as one state machine whose log needs one replica: it has no threads, append linger, load buffer or timeout to set",
+	"the share coordinator runs as one state machine: it has no threads, append linger, load buffer or timeout to set",
 	property("share.coordinator.append.linger.ms", Int, "5", atLeast(0), ReadOnly),
 	property("share.coordinator.load.buffer.size", Int, "5242880", atLeast(1), ReadOnly),
 	property("share.coordinator.state.topic.compression.codec", Int, "0", nil, ReadOnly),
-	property("share.coordinator.state.topic.min.isr", Short, "2", atLeast(1), ReadOnly),
-	property("share.coordinator.state.topic.replication.factor", Short, "3", atLeast(1), ReadOnly),
 	property("share.coordinator.threads", Int, "1", atLeast(1), ReadOnly),
 	property("share.coordinator.write.timeout.ms", Int, "5000", atLeast(1), ReadOnly),
 )

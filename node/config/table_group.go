@@ -50,8 +50,10 @@ var groupProperties = []Property{
 		"How often expired offsets are looked for."),
 	effective("offsets.topic.num.partitions", Int, "50", atLeast(1), ReadOnly,
 		"Partitions of __consumer_offsets. It cannot be changed once the topic exists."),
-	idle(reasonReplication, property("offsets.topic.replication.factor", Short, "3", atLeast(1), ReadOnly)),
+	awaited(effective("offsets.topic.replication.factor", Short, "3", atLeast(1), ReadOnly,
+		"Replicas of __consumer_offsets in a cluster. A node of its own makes it with one.")),
 	effective("offsets.topic.segment.bytes", Int, "104857600", atLeast(1), ReadOnly,
 		"Segment size of __consumer_offsets."),
-	idle(reasonReplication, property("offsets.commit.timeout.ms", Int, "5000", atLeast(1), ReadOnly)),
+	awaited(effective("offsets.commit.timeout.ms", Int, "5000", atLeast(1), ReadOnly,
+		"How long a commit waits until the replicas of __consumer_offsets have it.")),
 }

@@ -10,7 +10,6 @@ var creationProperties = []Property{
 		"Partitions of a topic created without a count."),
 	effective("default.replication.factor", Int, "1", nil, ReadOnly,
 		"Replicas of a topic created without a count. More than there are nodes is refused when the topic is created."),
-	idle(reasonReplication, property("min.insync.replicas", Int, "1", atLeast(1), ClusterWide)),
 	effective("message.max.bytes", Int, "1048588", atLeast(0), ClusterWide,
 		"The largest record batch, in bytes as sent (compressed), that a topic accepts."),
 }

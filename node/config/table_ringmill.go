@@ -28,8 +28,6 @@ var ringmillProperties = []Property{
 		"What a start does that misses the metadata of the logs that are there, or a log directory with partitions in it. refuse: the node does not start and says what is missing. begin: topics come back without their configurations, partitions empty."),
 	effective("ringmill.validation", String, "standard", oneOf("standard", "strict"), ReadOnly,
 		"How produced batches are checked. standard: header, checksum, counts and sequence. strict: every record is decoded too."),
-	idle(reasonReplication, property("ringmill.gossip.listen", String, "", nil, ReadOnly)),
-	idle(reasonReplication, property("ringmill.bootstrap.expect", Int, "1", between(1, 1024), ReadOnly)),
 }
 
 func inBoth(p Property) Property {

@@ -134,7 +134,7 @@ func compareDescription(t *testing.T, entries []Entry, recorded [][]string) {
 		}
 	}
 	for name := range maps.Keys(got) {
-		if !strings.HasPrefix(name, "ringmill.") {
+		if !ringmills(name) {
 			t.Errorf("%s is described, and Kafka does not", name)
 		}
 	}

@@ -41,6 +41,28 @@ func UnreadProperties(files []*File, effective func(property string) bool) []str
 	return unread
 }
 
+// IdleButRead lists the properties that are declared without effect, though node selects the field that they have in
+// Config. TopicConfig and GroupConfig have a field for each of their properties, and are not looked at.
+func IdleButRead(files []*File, idle func(property string) bool) []string {
+	var config []*File
+	read := make(map[string]bool)
+	for _, f := range files {
+		switch {
+		case f.Path == "node/config/config.go":
+			config = append(config, f)
+		case strings.HasPrefix(f.Path, "node/") && f.Dir() != "node/config" && !f.IsTest():
+			collectSelectors(f.AST, read)
+		}
+	}
+	var found []string
+	for name, property := range configFields(config) {
+		if idle(property) && read[name] {
+			found = append(found, property)
+		}
+	}
+	return found
+}
+
 // selectors collects the names that are selected in node, and those that the methods of TopicConfig and Config select
 // which are called there.
 func selectors(files []*File) map[string]bool {

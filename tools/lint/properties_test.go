@@ -25,6 +25,30 @@ func TestEffectivePropertiesAreRead(t *testing.T) {
 	}
 }
 
+// A property that the node reads is not declared without effect.
+func TestIdlePropertiesAreNotRead(t *testing.T) {
+	idle := func(property string) bool {
+		p, ok := config.LookupBroker(property)
+		return ok && !p.Effective()
+	}
+	found := IdleButRead(readModule(t), idle)
+	slices.Sort(found)
+	for _, p := range found {
+		t.Errorf("%s is declared without effect in node/config and node reads it: take the word awaited or idle from its row", p)
+	}
+}
+
+func TestIdleButReadOnSamples(t *testing.T) {
+	files := []*File{
+		parse(t, "node/config/config.go", "package config\ntype Config struct {\nA int `property:\"a.a\"`\nB int `property:\"b.b\"`\nC int `property:\"c.c\"`\n}"),
+		parse(t, "node/loop.go", "package node\nfunc f(c Config) int { return c.A + c.B }"),
+	}
+	got := IdleButRead(files, func(property string) bool { return property != "a.a" })
+	if !slices.Equal(got, []string{"b.b"}) {
+		t.Errorf("read %q", got)
+	}
+}
+
 func TestUnreadPropertiesOnSamples(t *testing.T) {
 	files := []*File{
 		parse(t, "node/config/config.go", "package config\ntype Config struct {\nA int `property:\"a.a\"`\nB int `property:\"b.b\"`\nC int `property:\"c.c\"`\nD int `property:\"d.d\"`\n}\nfunc (c *Config) Sum() int { return c.B }"),

@@ -21,7 +21,7 @@ func (a *app) serveCommand() *cobra.Command {
 the mark of a clean stop, so that the next start has nothing to recover.
 
 Properties are those of Kafka's server.properties; docs/configuration.md lists them all. The strongest source wins:
---set, then --listen and --data, then the environment (RINGMILL_LOG_RETENTION_MS for log.retention.ms), then --config.`,
+--set, then --listen, --data and --join, then the environment (RINGMILL_LOG_RETENTION_MS for log.retention.ms), then --config.`,
 		Example: `  ringmill serve
   ringmill serve --listen 127.0.0.1:19092 --data /var/lib/ringmill
   ringmill serve --config server.properties --set ringmill.flush.policy=interval --set log.flush.interval.ms=50
@@ -35,6 +35,8 @@ Properties are those of Kafka's server.properties; docs/configuration.md lists t
 	flags.StringArrayVar(&src.Set, "set", nil, "a property, as `key=value`; may be repeated")
 	flags.StringVar(&src.Listen, "listen", "", "`host:port` to serve clients at, for listeners")
 	flags.StringVar(&src.Data, "data", "", "`directory` for the node's data, for ringmill.data.dir")
+	flags.StringArrayVar(&src.Join, "join", nil, "gossip `host:port` of a node of the cluster, for seeds; may be repeated")
+	completeFlag(cmd, "join", "127.0.0.1:7946")
 	completeFlag(cmd, "listen", "127.0.0.1:9092")
 	completeFlag(cmd, "set", propertyNames(func(p config.Property) bool { return p.In(config.BrokerScope) })...)
 	for _, err := range []error{cmd.MarkFlagFilename("config", "properties"), cmd.MarkFlagDirname("data")} {
