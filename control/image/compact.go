@@ -49,6 +49,9 @@ func liveRecords(m *Image) (records []Record) {
 	for _, name := range slices.Sorted(maps.Keys(m.features)) {
 		records = append(records, FeatureLevelRecord{Name: name, Level: m.features[name]})
 	}
+	for _, b := range m.brokers {
+		records = append(records, BrokerRecord{*b})
+	}
 	records = appendTopics(records, m)
 	for _, r := range slices.SortedFunc(m.Resources(), compareResources) {
 		records = appendConfigs(records, r, m.configs[r])
@@ -71,6 +74,9 @@ func appendTopics(records []Record, m *Image) []Record {
 	for _, t := range topics {
 		rise(t.LeaderEpochBase)
 		records = append(records, TopicRecord{Name: t.Name, ID: t.ID, Partitions: t.Partitions})
+		for i, s := range t.States() {
+			records = append(records, PartitionRecord{t.ID, i, *s})
+		}
 		records = appendConfigs(records, Resource{TopicResource, t.Name}, t.Configs)
 	}
 	rise(m.leaderEpoch)

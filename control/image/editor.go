@@ -56,6 +56,7 @@ type editor struct {
 	ids    shardsEdit[wire.TopicID, *Topic]
 	folded shardsEdit[string, []string]
 
+	states       map[wire.TopicID]*statesEdit // topics whose states may be changed in place
 	configsOwned bool
 	quotasOwned  bool
 	touched      map[string]struct{} // names whose place in the order must be brought up to date
@@ -94,6 +95,12 @@ func (e *editor) applyKind(r Record) error {
 		return e.setQuota(r)
 	case LeaderEpochRecord:
 		return e.setLeaderEpoch(r.Epoch)
+	case BrokerRecord:
+		return e.setBroker(r.Broker)
+	case RemoveBrokerRecord:
+		return e.removeBroker(r.ID)
+	case PartitionRecord:
+		return e.setPartition(r)
 	}
 	panic(fmt.Sprintf("BUG: unknown record %T", r))
 }
@@ -241,30 +248,38 @@ func (e *editor) setCluster(r ClusterRecord) error {
 	return nil
 }
 
-// reorderMax is how many topics a change may touch before the order is sorted anew instead of being brought up to date one
-// by one, each of which copies the spine.
+// reorderMax is how many topics a change may add and remove before the order is sorted anew instead of being brought up to date
+// one by one, each of which copies the spine.
 const reorderMax = 64
 
 func (e *editor) finish() *Image {
 	e.next.names, e.next.ids, e.next.folded = e.names.shards, e.ids.shards, e.folded.shards
-	switch {
-	case len(e.touched) == 0:
-	case len(e.touched) > reorderMax:
-		e.next.order = orderedOf(e.allTopics())
-	default:
-		for name := range e.touched {
-			e.reorder(name)
-		}
-	}
+	e.reorder()
 	return &e.next
 }
 
-func (e *editor) reorder(name string) {
-	if t, ok := e.names.get(nameShard(name), name); ok {
-		e.next.order = e.next.order.with(t)
+// reorder brings the order up to date: topics that stay in their places first, all in one copy of the spine.
+func (e *editor) reorder() {
+	moved := make([]string, 0, len(e.touched))
+	replace := orderedEdit{ordered: e.next.order}
+	for name := range e.touched {
+		if t, ok := e.names.get(nameShard(name), name); !ok || !replace.replace(t) {
+			moved = append(moved, name)
+		}
+	}
+	e.next.order = replace.ordered
+	if len(moved) > reorderMax {
+		e.next.order = orderedOf(e.allTopics())
 		return
 	}
-	e.next.order = e.next.order.without(name)
+	slices.Sort(moved) // so that equal histories give equal chunks
+	for _, name := range moved {
+		if t, ok := e.names.get(nameShard(name), name); ok {
+			e.next.order = e.next.order.with(t)
+		} else {
+			e.next.order = e.next.order.without(name)
+		}
+	}
 }
 
 func (e *editor) allTopics() []*Topic {

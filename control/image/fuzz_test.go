@@ -12,7 +12,8 @@ import (
 func FuzzReadRecord(f *testing.F) {
 	for _, r := range []Record{topic("a.b", 1), RemoveTopicRecord{id(1)}, PartitionsRecord{id(1), 2}, ProducerIDsRecord{5},
 		ClusterRecord{"c", 1}, FeatureLevelRecord{"f", 2}, LeaderEpochRecord{7}, config(TopicResource, "a", "k", "\x00<\"\u2028"), noConfig(GroupResource, "g", "k"),
-		quota(QuotaEntity{User: NamedQuota("u"), ClientID: DefaultQuota}, "k", 1.5)} {
+		quota(QuotaEntity{User: NamedQuota("u"), ClientID: DefaultQuota}, "k", 1.5),
+		BrokerRecord{fullBroker}, RemoveBrokerRecord{3}, PartitionRecord{id(1), 2, fullState}} {
 		f.Add(appendRecord(nil, r))
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
@@ -27,10 +28,24 @@ func FuzzReadRecord(f *testing.F) {
 	})
 }
 
+// FuzzReadSnapshot looks for snapshots that panic, and for Images that another snapshot of them does not lead to. Without its
+// head's checksum the data would never get far.
+func FuzzReadSnapshot(f *testing.F) {
+	f.Add(new(Image).AppendSnapshot(nil)[snapshotHead:], uint64(3))
+	m := must(new(Image).With(topic("a", 1), PartitionRecord{id(1), 0, fullState}, BrokerRecord{fullBroker}))
+	f.Add(m.AppendSnapshot(nil)[snapshotHead:], uint64(3))
+	f.Fuzz(func(t *testing.T, batches []byte, version uint64) {
+		m, err := readBatches(batches, version)
+		if err == nil {
+			checkSnapshot(t, m)
+		}
+	})
+}
+
 // FuzzReplay looks for logs that panic, and for Images that are not what their own log leads to. The log is data and then, so
 // that the checksum lets something through, a good batch whose records are the lines of values.
 func FuzzReplay(f *testing.F) {
-	records := []Record{topic("a.b", 1), config(TopicResource, "a.b", "k", "v"), PartitionsRecord{id(1), 2}, ClusterRecord{"c", 1}}
+	records := []Record{topic("a.b", 1), config(TopicResource, "a.b", "k", "v"), PartitionsRecord{id(1), 2}, PartitionRecord{id(1), 1, fullState}, ClusterRecord{"c", 1}}
 	var lines [][]byte
 	for _, r := range records {
 		lines = append(lines, appendRecord(nil, r))
@@ -57,6 +72,7 @@ func FuzzReplay(f *testing.F) {
 		}
 		if live := appendLive(nil, r.image); len(live) > 0 {
 			checkReplay(t, live, r.image)
+			checkSnapshot(t, r.image)
 		}
 	})
 }

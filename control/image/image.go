@@ -27,6 +27,7 @@ type Image struct {
 	nextProducerID wire.ProducerID
 	leaderEpoch    int64
 	features       map[string]int16 // levels, by name; replaced whole
+	brokers        []*Broker        // by id; replaced whole
 }
 
 // Version is the offset that the next record of the metadata log gets: it rises with every record.

@@ -50,18 +50,32 @@ type content struct {
 	Configs     map[Resource]map[string]string
 	Features    map[string]int16
 	Quotas      map[QuotaEntity]map[string]float64
+	States      map[wire.TopicPartition]PartitionState
+	Brokers     []Broker
 }
 
 // contentOf reads m, and fails if its views of the topics differ (I2).
 func contentOf(t testing.TB, m *Image) content {
 	t.Helper()
 	c := content{Version: m.Version(), Cluster: ClusterRecord{m.ClusterID(), m.NodeID()}, Next: m.NextProducerID(), LeaderEpoch: m.LeaderEpoch(),
-		Configs: map[Resource]map[string]string{}, Quotas: map[QuotaEntity]map[string]float64{}}
+		Configs: map[Resource]map[string]string{}, Quotas: map[QuotaEntity]map[string]float64{},
+		States: map[wire.TopicPartition]PartitionState{}}
+	for b := range m.Brokers() {
+		if m.Broker(b.ID) != b {
+			t.Errorf("broker %d differs by id and order", b.ID)
+		}
+		c.Brokers = append(c.Brokers, *b)
+	}
 	for topic := range m.Topics() {
 		if m.ByName(topic.Name) != topic || m.ByNameBytes([]byte(topic.Name)) != topic || m.ByID(topic.ID) != topic {
 			t.Errorf("I2: topic %s differs by name, id and order", topic.Name)
 		}
-		c.Topics = append(c.Topics, *topic)
+		for i, s := range topic.States() {
+			c.States[wire.TopicPartition{Topic: topic.Name, Partition: i}] = *s
+		}
+		flat := *topic
+		flat.states = nil // its chunks depend on the history
+		c.Topics = append(c.Topics, flat)
 		c.Partitions += int64(topic.Partitions)
 	}
 	for r := range m.Resources() {
@@ -120,7 +134,7 @@ func TestRefusedRecords(t *testing.T) {
 	} {
 		next, err := m.With(topic("fine", 7), c.record)
 		var e *RecordError
-		if next != nil || !errors.Is(err, c.err) || !errors.As(err, &e) || e.Index != 1 || e.Record != c.record {
+		if next != nil || !errors.Is(err, c.err) || !errors.As(err, &e) || e.Index != 1 || !reflect.DeepEqual(e.Record, c.record) {
 			t.Errorf("%+v: %v, want %v", c.record, err, c.err)
 		}
 	}
@@ -217,9 +231,13 @@ func (h *history) next() Record {
 	}
 	t := topics[h.IntN(len(topics))]
 	key, value := fmt.Sprintf("key.%d", h.IntN(4)), fmt.Sprintf("value \"%d\" <&>\n", h.IntN(100))
-	switch h.IntN(10) {
+	switch h.IntN(16) {
 	case 7, 8:
 		return h.quota()
+	case 10, 11, 12, 13:
+		return h.partition(t)
+	case 14, 15:
+		return h.broker()
 	case 0:
 		return RemoveTopicRecord{t.ID}
 	case 1:
@@ -234,6 +252,38 @@ func (h *history) next() Record {
 		return noConfig(BrokerResource, []string{"", "1"}[h.IntN(2)], key)
 	}
 	return ClusterRecord{"cluster", wire.NodeID(h.IntN(3))}
+}
+
+// partition moves one partition on, from what it is.
+func (h *history) partition(t *Topic) Record {
+	i := wire.PartitionIndex(h.Int32N(t.Partitions))
+	s := PartitionState{}
+	if before := t.State(i); before != nil {
+		s = PartitionState{LeaderEpoch: before.LeaderEpoch + 1, PartitionEpoch: before.PartitionEpoch + 1}
+	}
+	for _, n := range h.Perm(6)[:1+h.IntN(4)] {
+		s.Replicas = append(s.Replicas, wire.NodeID(n))
+	}
+	cut := h.IntN(len(s.Replicas) + 1)
+	s.ISR, s.ELR, s.Leader = s.Replicas[:cut], s.Replicas[cut:], wire.NoNode
+	if cut > 0 && h.IntN(3) > 0 {
+		s.Leader, s.Recovering = s.ISR[0], cut == 1
+	}
+	s.LastKnownELR, s.Adding, s.Removing = s.Replicas[:h.IntN(2)], s.Replicas[:h.IntN(2)], s.Replicas[:h.IntN(2)]
+	return PartitionRecord{t.ID, i, s}
+}
+
+// broker registers one of a few nodes, changes it, or takes it away.
+func (h *history) broker() Record {
+	n := wire.NodeID(h.IntN(4))
+	present := h.image.Broker(n)
+	if present != nil && h.IntN(4) == 0 {
+		return RemoveBrokerRecord{n}
+	}
+	b := Broker{ID: n, Epoch: wire.BrokerEpoch(h.image.Version()), Incarnation: id(h.IntN(9)), DirectoryID: id(int(n)),
+		Endpoints: []Endpoint{{"PLAINTEXT", "host", 9092, "PLAINTEXT"}}, Rack: []string{"", "r"}[h.IntN(2)], Fenced: h.IntN(2) == 0,
+		ShuttingDown: h.IntN(2) == 0, Draining: h.IntN(2) == 0, Version: "1", Features: map[string][2]int16{"f": {0, 1}}, LogDirs: []wire.UUID{id(7)}}
+	return BrokerRecord{b}
 }
 
 // quota sets one value of a few entities, or takes it away.
@@ -283,6 +333,7 @@ func TestRandomHistories(t *testing.T) {
 		checkReplay(t, log, h.image)
 		checkReplay(t, appendLive(nil, h.image), h.image)
 		checkReplay(t, appendBatch(nil, 0, all), h.image)
+		checkSnapshot(t, h.image)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}

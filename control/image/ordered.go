@@ -26,7 +26,7 @@ func (o ordered) find(name string) (chunk, at int, found bool) {
 	return chunk, at, found
 }
 
-// with gives the order with t in it, in place of a topic of the same name if there is one.
+// with gives the order with t in it, whose name is new.
 func (o ordered) with(t *Topic) ordered {
 	if len(o) == 0 {
 		return ordered{{t}}
@@ -34,9 +34,7 @@ func (o ordered) with(t *Topic) ordered {
 	spine := slices.Clone(o)
 	i, at, found := o.find(t.Name)
 	if found {
-		spine[i] = slices.Clone(o[i])
-		spine[i][at] = t
-		return spine
+		panic("BUG: topic " + t.Name + " is in the order already")
 	}
 	grown := slices.Insert(slices.Clip(o[i]), at, t)
 	if len(grown) <= chunkMax {
@@ -46,6 +44,28 @@ func (o ordered) with(t *Topic) ordered {
 	half := len(grown) / 2
 	spine[i] = slices.Clip(grown[:half])
 	return slices.Insert(spine, i+1, grown[half:])
+}
+
+// orderedEdit replaces topics of an order by others of the same names: it copies what it touches, once.
+type orderedEdit struct {
+	ordered
+	chunks []bool // that are copies of this edit's; nil: not even the spine is
+}
+
+// replace puts t into the place of the topic of its name; false if there is none.
+func (e *orderedEdit) replace(t *Topic) bool {
+	i, at, found := e.find(t.Name)
+	if !found {
+		return false
+	}
+	if e.chunks == nil {
+		e.chunks, e.ordered = make([]bool, len(e.ordered)), slices.Clone(e.ordered)
+	}
+	if !e.chunks[i] {
+		e.chunks[i], e.ordered[i] = true, slices.Clone(e.ordered[i])
+	}
+	e.ordered[i][at] = t
+	return true
 }
 
 // without gives the order without the topic of that name.

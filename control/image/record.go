@@ -3,7 +3,7 @@ package image
 import "github.com/ringmill/ringmill/wire"
 
 // Record is one change of the metadata: TopicRecord, RemoveTopicRecord, PartitionsRecord, ConfigRecord, ProducerIDsRecord,
-// ClusterRecord, FeatureLevelRecord, ClientQuotaRecord or LeaderEpochRecord.
+// ClusterRecord, FeatureLevelRecord, ClientQuotaRecord, LeaderEpochRecord, BrokerRecord, RemoveBrokerRecord or PartitionRecord.
 type Record interface{ kind() string }
 
 // TopicRecord creates a topic. Its name must be legal and free, its id new and not zero, its partitions at least one.
@@ -74,6 +74,10 @@ const (
 	kindFeature     = "FEATURE_LEVEL_RECORD"
 	kindClientQuota = "CLIENT_QUOTA_RECORD"
 	kindLeaderEpoch = "LEADER_EPOCH_RECORD"
+
+	kindBroker       = "REGISTER_BROKER_RECORD"
+	kindRemoveBroker = "UNREGISTER_BROKER_RECORD"
+	kindPartition    = "PARTITION_RECORD"
 )
 
 func (TopicRecord) kind() string        { return kindTopic }
@@ -85,3 +89,6 @@ func (ClusterRecord) kind() string      { return kindCluster }
 func (FeatureLevelRecord) kind() string { return kindFeature }
 func (ClientQuotaRecord) kind() string  { return kindClientQuota }
 func (LeaderEpochRecord) kind() string  { return kindLeaderEpoch }
+func (BrokerRecord) kind() string       { return kindBroker }
+func (RemoveBrokerRecord) kind() string { return kindRemoveBroker }
+func (PartitionRecord) kind() string    { return kindPartition }

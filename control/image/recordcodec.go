@@ -58,6 +58,10 @@ var recordReaders = map[string]func([]byte) (Record, error){
 	kindFeature:     readAs[FeatureLevelRecord],
 	kindClientQuota: readAs[ClientQuotaRecord],
 	kindLeaderEpoch: readAs[LeaderEpochRecord],
+
+	kindBroker:       readAs[BrokerRecord],
+	kindRemoveBroker: readAs[RemoveBrokerRecord],
+	kindPartition:    readAs[PartitionRecord],
 }
 
 func readAs[R Record](data []byte) (Record, error) {

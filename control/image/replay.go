@@ -84,21 +84,12 @@ func replayBatch(e *editor, batch wire.RecordBatch, first bool) error {
 	if uint64(batch.BaseOffset()) != e.next.version {
 		return ErrOffset
 	}
-	it, err := batch.Records(nil)
-	if err != nil {
-		return err
-	}
-	for i := 0; ; i++ {
-		rec, ok := it.Next()
-		if !ok {
-			return it.Err()
-		}
-		r, err := readRecord(rec.Value)
-		if err != nil {
-			return err
-		}
+	i := 0
+	return eachRecord(batch, func(r Record) error {
 		if err := e.apply(r); err != nil {
 			return &RecordError{Index: i, Record: r, Err: err}
 		}
-	}
+		i++
+		return nil
+	})
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// Topic is one topic as an Image holds it. It is never changed once it is published: a change makes a new Topic.
+// Topic is one topic as an Image holds it; State gives its partitions. It is never changed once it is published: a change makes a new Topic.
 type Topic struct {
 	Name       string
 	ID         wire.TopicID
@@ -15,6 +15,7 @@ type Topic struct {
 	Internal   bool              // one of Kafka's own topics, by name
 	// LeaderEpochBase is what the node's leader epoch was when the topic was created.
 	LeaderEpochBase int64
+	states          states
 }
 
 // Names of the topics that Kafka keeps its own state in.
