@@ -1,6 +1,10 @@
 package replicate
 
-import "github.com/ringmill/ringmill/wire"
+import (
+	"slices"
+
+	"github.com/ringmill/ringmill/wire"
+)
 
 // delayedProduce is a produce whose bytes are planned and whose answer waits.
 type delayedProduce struct {
@@ -69,6 +73,27 @@ func (q *delayedProduces) takeFrom(first wire.Offset) []delayedProduce {
 	return taken
 }
 
+// fail answers every produce whose last offset is at or beyond first with code.
+func (q *delayedProduces) fail(first wire.Offset, code wire.ErrorCode, eff *Effects) {
+	for _, d := range q.takeFrom(first) {
+		eff.Completed = append(eff.Completed, Refused(d.done.Ref, code))
+	}
+}
+
+// take removes the produce of ref, wherever in the queue it is.
+func (q *delayedProduces) take(ref any) (d delayedProduce, waits bool) {
+	i := slices.IndexFunc(q.items[q.head:], func(d delayedProduce) bool { return d.done.Ref == ref })
+	if i < 0 {
+		return delayedProduce{}, false
+	}
+	d = q.items[q.head+i]
+	q.items = slices.Delete(q.items, q.head+i, q.head+i+1)
+	if q.empty() {
+		q.items, q.head = q.items[:0], 0
+	}
+	return d, true
+}
+
 // delayedFetches are the fetches that wait, in the order in which they came: what a partition says must not depend on
 // the order of a map.
 type delayedFetches struct {
@@ -100,6 +125,9 @@ func (q *delayedFetches) cancel(ref any) {
 		delete(q.at, ref)
 	}
 }
+
+// waiting says whether any fetch waits.
+func (q *delayedFetches) waiting() bool { return len(q.at) > 0 }
 
 func (q *delayedFetches) closeHoles() {
 	kept := q.waiters[:0]

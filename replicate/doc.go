@@ -21,6 +21,6 @@
 //   - P2: a fetch that waits is woken by the next advance of the high watermark, or at once if that has already
 //     happened since its position was read.
 //
-// This node leads every partition that it has; in-sync replicas beyond itself arrive with the cluster, and their
-// synced offsets will enter at advance, the only place that moves the high watermark.
+// A replica of a cluster leads or follows as Lead and Follow tell it; PROTOCOL.md has the states, what a leader counts before it lets
+// the high watermark go on, and the invariants of that. A replica without others (NewPartition) leads for good.
 package replicate

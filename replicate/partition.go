@@ -1,7 +1,6 @@
 package replicate
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/ringmill/ringmill/segment"
@@ -20,81 +19,83 @@ const (
 	FlushCache
 )
 
-// Acks values of a Produce request.
+// Role is what a replica does for its partition.
+type Role uint8
+
+// The roles.
 const (
-	AcksNone   int16 = 0
-	AcksLeader int16 = 1
-	AcksAll    int16 = -1
+	// Resting: no metadata has said yet what it is.
+	Resting Role = iota
+	// Leading: it appends what producers send, and decides what is safe.
+	Leading
+	// Following: it appends what the leader has. There may be no leader at the time.
+	Following
 )
 
-// Completion answers one Produce of one partition.
-type Completion struct {
-	// Ref is what Produce was given.
-	Ref           any
-	Code          wire.ErrorCode
-	BaseOffset    wire.Offset
-	LogAppendTime wire.Timestamp
-}
+// String names the role.
+func (r Role) String() string { return [...]string{"resting", "leading", "following"}[r] }
 
-// Refused is the completion of a Produce that got no offset.
-func Refused(ref any, code wire.ErrorCode) Completion {
-	return Completion{Ref: ref, Code: code, BaseOffset: wire.NoOffset, LogAppendTime: wire.NoTimestamp}
-}
-
-// FetchWaiter is a fetch that waits for the high watermark to move.
-type FetchWaiter struct {
-	// Ref is the waiting fetch; a partition holds at most one waiter a Ref.
-	Ref any
-	// Generation tells the holder of Ref which of its waits this was; a stale one is ignored there.
-	Generation uint32
-}
-
-// Effects is what the owner must do after an event. The owner reuses it: Reset keeps the capacity.
-type Effects struct {
-	Completed []Completion
-	Wake      []FetchWaiter
-}
-
-// Reset empties e.
-func (e *Effects) Reset() {
-	clear(e.Completed)
-	clear(e.Wake)
-	e.Completed, e.Wake = e.Completed[:0], e.Wake[:0]
-}
-
-// Partition is the replica of one partition on its leader. Not safe for concurrent use: its loop owns it.
+// Partition is one replica of a partition. Not safe for concurrent use: its loop owns it.
 type Partition struct {
 	log *segment.Log
 
-	// policy decides which of written and synced moves the high watermark.
+	// policy decides which of written and synced is safe here.
 	policy FlushPolicy
-	// leaderEpoch is stamped on each appended batch.
+	role   Role
+	// truncating says that a Truncation is out: nothing is appended until Truncated.
+	truncating bool
+	// leaderEpoch is that of the newest metadata; a leader stamps it on each appended batch.
 	leaderEpoch wire.LeaderEpoch
+	// partitionEpoch is that of the newest metadata; older ones are ignored.
+	partitionEpoch wire.PartitionEpoch
 	// highWatermark bounds what consumers see; see I7b.
 	highWatermark wire.Offset
 	// written is the end of what the page cache has; synced of what the disk has.
 	written, synced wire.Offset
-	// unwritten waits for written (acks 0 and 1), unsafe for highWatermark (acks all).
+	// unwritten waits for written (acks 0 and 1), unsafe for highWatermark (acks all). Both are empty unless it leads.
 	unwritten, unsafe delayedProduces
-	// fetches wait for the next advance of highWatermark.
-	fetches delayedFetches
+	// fetches wait for the next advance of highWatermark, replicaFetches for that of written.
+	fetches, replicaFetches delayedFetches
+	// reign is what a leader of the cluster knows of the other replicas; nil for a follower, and for a replica that never has others.
+	reign *reign
+	// following is what a follower knows of its leader; nil for a leader.
+	following *following
+	// ref marks the Effects that need no request to know the partition by.
+	ref any
 }
 
-// NewPartition makes the state for a recovered log: everything in it is written and, since recovery synced it or a
-// clean stop did, on disk.
+// NewPartition makes the state for the recovered log of a node that has no cluster: it leads, alone and for good. Everything in the
+// log is written and, since recovery synced it or a clean stop did, on disk.
 func NewPartition(log *segment.Log, policy FlushPolicy, epoch wire.LeaderEpoch) *Partition {
+	p := NewReplica(log, policy, log.LogEndOffset())
+	p.role, p.leaderEpoch = Leading, epoch
+	return p
+}
+
+// NewReplica makes the state for the recovered log of a node of a cluster. It rests until Lead or Follow. The high watermark is that of
+// the replication-offset-checkpoint file, 0 if there is none: the log below it is what every leader of the time had.
+func NewReplica(log *segment.Log, policy FlushPolicy, highWatermark wire.Offset) *Partition {
 	end := log.LogEndOffset()
-	return &Partition{log: log, policy: policy, leaderEpoch: epoch, highWatermark: end, written: end, synced: end}
+	p := &Partition{log: log, policy: policy, leaderEpoch: wire.NoLeaderEpoch, partitionEpoch: wire.NoPartitionEpoch, written: end, synced: end}
+	p.highWatermark = min(max(highWatermark, log.LogStartOffset()), end)
+	log.ReleaseBelow(p.highWatermark)
+	return p
 }
 
 // Log is the partition's log; its owner is the partition's owner.
 func (p *Partition) Log() *segment.Log { return p.log }
 
+// Role is what the replica does now.
+func (p *Partition) Role() Role { return p.role }
+
 // HighWatermark is the first offset that consumers do not see yet.
 func (p *Partition) HighWatermark() wire.Offset { return p.highWatermark }
 
-// LeaderEpoch is the epoch under which this replica leads.
+// LeaderEpoch is the newest leader epoch that the replica was told of; wire.NoLeaderEpoch if none.
 func (p *Partition) LeaderEpoch() wire.LeaderEpoch { return p.leaderEpoch }
+
+// PartitionEpoch is the newest partition epoch that the replica was told of; wire.NoPartitionEpoch if none.
+func (p *Partition) PartitionEpoch() wire.PartitionEpoch { return p.partitionEpoch }
 
 // WrittenEnd is the end of what the page cache has.
 func (p *Partition) WrittenEnd() wire.Offset { return p.written }
@@ -111,113 +112,69 @@ func (p *Partition) SetPolicy(policy FlushPolicy, eff *Effects) {
 	p.advance(eff)
 }
 
-// Outcome says what became of a Produce.
-type Outcome uint8
-
-const (
-	// Planned: the AppendPlan must be written; the completion follows from Written or Synced.
-	Planned Outcome = iota
-	// Answered: the completion is in Effects already, or follows without a write (a duplicate that is not safe yet).
-	Answered
-	// NeedsRoll: nothing happened; roll the segment and call again.
-	NeedsRoll
-)
-
-// Produce takes one checked record batch (wire.RecordBatch.Check) for appending. The batch's header is patched in
-// place; its bytes must stay until the write is reported by Written.
-func (p *Partition) Produce(b wire.RecordBatch, acks int16, ref any, now wire.Timestamp, eff *Effects) (segment.AppendPlan, Outcome) {
-	v := p.log.CheckProducer(b)
-	if v.Code == wire.None && !v.Duplicate {
-		v.Code = cmp.Or(p.log.CheckTimestamp(b, now), p.log.CheckSize(b))
-	}
-	if v.Code != wire.None {
-		eff.Completed = append(eff.Completed, Refused(ref, v.Code))
-		return segment.AppendPlan{}, Answered
-	}
-	if v.Duplicate {
-		last := v.BaseOffset + wire.Offset(b.LastOffsetDelta())
-		p.await(delayedProduce{last: last, done: Completion{Ref: ref, BaseOffset: v.BaseOffset, LogAppendTime: v.Timestamp}}, acks, eff)
-		return segment.AppendPlan{}, Answered
-	}
-	if p.log.NeedsRoll(b, now) {
-		return segment.AppendPlan{}, NeedsRoll
-	}
-	plan := p.log.Append(b, p.leaderEpoch, now)
-	p.await(delayedProduce{last: plan.LastOffset, done: Completion{Ref: ref, BaseOffset: plan.BaseOffset, LogAppendTime: plan.LogAppendTime}}, acks, eff)
-	return plan, Planned
-}
-
-// await queues d, or completes it at once if what it waits for is there.
-func (p *Partition) await(d delayedProduce, acks int16, eff *Effects) {
-	queue, bound := &p.unwritten, p.written
-	if acks == AcksAll {
-		queue, bound = &p.unsafe, p.highWatermark
-	}
-	if d.last < bound && queue.empty() {
-		eff.Completed = append(eff.Completed, d.done)
-		return
-	}
-	queue.push(d)
-}
-
 // Written reports that every byte below end is in the page cache.
 func (p *Partition) Written(end wire.Offset, eff *Effects) {
 	p.written = end
+	if p.replicaFetches.waiting() {
+		eff.Wake = p.replicaFetches.takeAll(eff.Wake)
+	}
 	p.advance(eff)
 }
 
-// Synced reports that every byte below end is on disk.
+// Synced reports that every byte below end is on disk. A sync that began before a truncation says nothing about what came after it:
+// the owner must not report such a one.
 func (p *Partition) Synced(end wire.Offset, eff *Effects) {
 	p.synced = max(p.synced, end)
 	p.advance(eff)
 }
 
-// advance moves the high watermark as far as the policy allows, then completes and wakes who waited for that.
-func (p *Partition) advance(eff *Effects) {
-	safe := p.written
+// SafeEnd is the end of what this replica may promise to keep: what a follower's next fetch offset says, and what a leader counts of
+// itself.
+func (p *Partition) SafeEnd() wire.Offset {
 	if p.policy == FlushCommit {
-		safe = min(p.synced, p.written)
+		return min(p.synced, p.written)
 	}
-	if safe > p.highWatermark {
+	return p.written
+}
+
+// advance moves the high watermark as far as it may go, then completes and wakes who waited for that.
+func (p *Partition) advance(eff *Effects) {
+	if safe := p.visibleEnd(); safe > p.highWatermark {
 		p.highWatermark = safe
 		p.log.ReleaseBelow(safe)
-		p.wake(eff)
+		eff.Wake = p.fetches.takeAll(eff.Wake)
+	}
+	if p.following != nil {
+		p.following.advanceStart(p)
 	}
 	p.unwritten.completeBelow(p.written, eff)
 	p.unsafe.completeBelow(p.highWatermark, eff)
 	p.check()
 }
 
-func (p *Partition) wake(eff *Effects) {
-	eff.Wake = p.fetches.takeAll(eff.Wake)
+// visibleEnd is where the high watermark may stand. The only place that says so.
+func (p *Partition) visibleEnd() wire.Offset {
+	switch {
+	case p.reign != nil:
+		return p.reign.safeEnd(p)
+	case p.following != nil:
+		return min(p.following.highWatermark, p.written)
+	case p.role == Leading:
+		return p.SafeEnd()
+	}
+	return p.highWatermark
 }
 
-// Failed undoes plans whose write failed, newest first, and fails everything that waits at or beyond the first of
-// them. plans are in offset order and reach the log's end.
-func (p *Partition) Failed(plans []segment.AppendPlan, code wire.ErrorCode, eff *Effects) {
-	if len(plans) == 0 {
-		return
-	}
-	for i := len(plans) - 1; i >= 0; i-- {
-		p.log.Undo(plans[i])
-	}
-	p.fail(plans[0].BaseOffset, code, eff)
-	p.check()
+// wake wakes every fetch that waits.
+func (p *Partition) wake(eff *Effects) {
+	eff.Wake = p.fetches.takeAll(eff.Wake)
+	eff.Wake = p.replicaFetches.takeAll(eff.Wake)
 }
 
 // Stop fails every produce and wakes every fetch: the partition is deleted or its log directory is offline.
 func (p *Partition) Stop(code wire.ErrorCode, eff *Effects) {
 	p.fail(0, code, eff)
 	p.wake(eff)
-}
-
-// fail answers every waiting produce whose last offset is at or beyond first.
-func (p *Partition) fail(first wire.Offset, code wire.ErrorCode, eff *Effects) {
-	for _, queue := range []*delayedProduces{&p.unwritten, &p.unsafe} {
-		for _, d := range queue.takeFrom(first) {
-			eff.Completed = append(eff.Completed, Refused(d.done.Ref, code))
-		}
-	}
 }
 
 // WaitFetch registers a fetch that saw the high watermark at seen. It returns false, registering nothing, if the high
@@ -231,7 +188,10 @@ func (p *Partition) WaitFetch(w FetchWaiter, seen wire.Offset) bool {
 }
 
 // CancelFetch forgets the waiter of ref, if there is one.
-func (p *Partition) CancelFetch(ref any) { p.fetches.cancel(ref) }
+func (p *Partition) CancelFetch(ref any) {
+	p.fetches.cancel(ref)
+	p.replicaFetches.cancel(ref)
+}
 
 // check holds I7a at the end of each step, but for the log's start and with the log's end for synced; I7b is advance's.
 func (p *Partition) check() {
@@ -240,4 +200,5 @@ func (p *Partition) check() {
 		panic(fmt.Sprintf("BUG: partition offsets out of order: high watermark %d, synced %d, written %d, log end %d",
 			p.highWatermark, p.synced, p.written, p.log.LogEndOffset()))
 	}
+	checkRoles(p)
 }

@@ -1,0 +1,132 @@
+package replicate
+
+import (
+	"github.com/ringmill/ringmill/segment"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// following is what a follower knows of its leader.
+type following struct {
+	leader wire.NodeID
+	// highWatermark and logStart are the leader's, as of its last answer.
+	highWatermark, logStart wire.Offset
+}
+
+// Position is where a follower's log ends: what its next Fetch asks from, and what an answer must be to.
+type Position struct {
+	Offset wire.Offset
+	// LastEpoch is the leader epoch of the record below Offset; wire.NoLeaderEpoch if the log is empty.
+	LastEpoch wire.LeaderEpoch
+}
+
+// Position is where the log ends, planned appends included.
+func (p *Partition) Position() Position {
+	end := p.log.LogEndOffset()
+	return Position{end, p.log.EpochAt(end - 1)}
+}
+
+// MayFetch says whether a follower may ask for what is beyond Position: by asking it promises to keep all below.
+func (p *Partition) MayFetch() bool {
+	return p.role == Following && !p.truncating && p.SafeEnd() == p.log.LogEndOffset()
+}
+
+// Fetched is a leader's answer for one partition.
+type Fetched struct {
+	// Epoch and Position are what was asked with.
+	Epoch wire.LeaderEpoch
+	Position
+	// The leader's.
+	HighWatermark, LogStart wire.Offset
+	Diverging               wire.EpochEndOffset
+}
+
+// FetchedFrom takes a leader's answer, before its batches. It returns false for one that is late: the log has moved since it was asked
+// for, so that neither its batches nor its diverging epoch say anything about it.
+func (p *Partition) FetchedFrom(a Fetched, eff *Effects) bool {
+	if p.following == nil || p.truncating || a.Epoch != p.leaderEpoch || a.Position != p.Position() {
+		return false
+	}
+	if a.Diverging.Set {
+		p.truncate(p.parting(a.Diverging), eff)
+		return true
+	}
+	p.following.highWatermark = max(p.following.highWatermark, a.HighWatermark)
+	p.following.logStart = max(p.following.logStart, a.LogStart)
+	p.advance(eff)
+	return true
+}
+
+// parting is the offset up to which the log may be the leader's, whose epoch Epoch ends at EndOffset and is the largest that is not
+// above this log's last one. If this log does not have that epoch, the answer to the fetch after it says more.
+func (p *Partition) parting(d wire.EpochEndOffset) wire.Offset {
+	_, end := p.log.EndOffsetForEpoch(d.Epoch)
+	if end < 0 {
+		end = p.log.LogEndOffset()
+	}
+	return max(min(d.EndOffset, end, p.log.LogEndOffset()), p.log.LogStartOffset())
+}
+
+// FetchedOutOfRange takes a leader's OFFSET_OUT_OF_RANGE with where its log starts and ends. It returns false if there is nothing to do
+// but to ask again, also for a late one.
+func (p *Partition) FetchedOutOfRange(a Fetched, leaderEnd wire.Offset, eff *Effects) bool {
+	if p.following == nil || p.truncating || a.Epoch != p.leaderEpoch || a.Position != p.Position() {
+		return false
+	}
+	switch end := p.log.LogEndOffset(); {
+	case a.LogStart > end, leaderEnd < p.log.LogStartOffset():
+		p.restart(a.LogStart, eff) // the logs have no offset in common
+	case leaderEnd < end:
+		p.truncate(leaderEnd, eff)
+	default:
+		return false // the range is the leader's too: what was wrong passes
+	}
+	return true
+}
+
+func (p *Partition) truncate(to wire.Offset, eff *Effects) {
+	p.truncating = true
+	eff.Truncations = append(eff.Truncations, Truncation{Ref: p.ref, To: to})
+}
+
+func (p *Partition) restart(at wire.Offset, eff *Effects) {
+	p.truncating = true
+	eff.Truncations = append(eff.Truncations, Truncation{Ref: p.ref, To: at, Whole: true})
+}
+
+// AppendFetched takes the next batch of an answer that FetchedFrom took: one checked for damage (wire.RecordBatch.Check), appended as
+// the leader has it. Its bytes must stay until the write is reported by Written. A batch that is not beyond the log's end, or that
+// is of an epoch after the one that it was fetched in, is Dropped, and with it what follows it in the answer.
+func (p *Partition) AppendFetched(b wire.RecordBatch, now wire.Timestamp) (segment.AppendPlan, Outcome) {
+	switch {
+	case p.following == nil || p.truncating || b.BaseOffset() < p.log.LogEndOffset() || b.PartitionLeaderEpoch() > p.leaderEpoch:
+		return segment.AppendPlan{}, Dropped
+	case p.log.NeedsRollReplicated(b, now):
+		return segment.AppendPlan{}, NeedsRoll
+	}
+	return p.log.AppendReplicated(b, now), Planned
+}
+
+// Truncated says that a Truncation has been carried out, in the files and in the Log.
+func (p *Partition) Truncated(eff *Effects) {
+	if !p.truncating {
+		panic("BUG: a log was cut that nobody asked to cut")
+	}
+	p.truncating = false
+	end := p.log.LogEndOffset()
+	if p.log.LogStartOffset() == end {
+		p.written, p.synced = end, end
+	}
+	p.written, p.synced = min(p.written, end), min(p.synced, end)
+	if visible := min(max(p.highWatermark, p.log.LogStartOffset()), end); visible != p.highWatermark {
+		p.highWatermark = visible // only an unclean election takes back what was visible
+		p.wake(eff)
+	}
+	p.advance(eff)
+}
+
+// advanceStart raises the log's start to the leader's, as far as consumers see.
+func (f *following) advanceStart(p *Partition) {
+	if f.logStart > p.log.LogStartOffset() {
+		p.log.AdvanceStart(min(f.logStart, p.highWatermark))
+	}
+}
