@@ -1,0 +1,174 @@
+package quorum
+
+import (
+	"fmt"
+
+	"go.etcd.io/raft/v3"
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// Effects is what the owner must do after a Ready, in the order of the fields: all that they depend on is durable. Messages
+// may be sent in any order, or not at all.
+type Effects struct {
+	// Snapshot replaces the owner's state, before Applied; nil: none. The first Ready after Open gives the one on disk, if
+	// there is one. A snapshot may be empty but is not nil then.
+	Snapshot []byte
+	// Applied are entries to apply, in order. Entries with a Change change nothing of the owner's state.
+	Applied []Entry
+	// AppliedIndex and AppliedTerm are of the last entry that this or an earlier Ready gave, or of the snapshot. The index is
+	// the one for Compact after the entries above have been applied.
+	AppliedIndex, AppliedTerm uint64
+	Messages                  []Message
+
+	// Leader is the leader's raft id, or 0; Term is this member's.
+	Leader, Term uint64
+	IsLeader     bool
+	// LeaderReady: it leads and has given all entries of earlier leaders. From here on the state is the newest there is.
+	LeaderReady bool
+	// WantSnapshot asks for a Compact: the log has grown by Config.SnapshotBytes, or a member needs a snapshot that knows of
+	// it. It stands until then.
+	WantSnapshot bool
+}
+
+// HasReady reports whether Ready has something to give. The owner calls Ready until it has not.
+func (q *Quorum) HasReady() bool {
+	return q.failed != nil || q.install != nil || q.wantSnapshot() && !q.asked || q.node.HasReady()
+}
+
+// Ready makes what has to be durable so, and then says what is to be done. After an error, which is final, nothing is.
+func (q *Quorum) Ready() (eff Effects, err error) {
+	err = q.guard(func() error {
+		before := q.status()
+		if q.install != nil {
+			eff.Snapshot = append([]byte{}, q.install.data...)
+			q.install = nil
+		}
+		if q.node.HasReady() {
+			if err := q.ready(&eff); err != nil {
+				q.failed = err
+				return err
+			}
+		}
+		q.turned(before)
+		return nil
+	})
+	if err != nil {
+		return Effects{}, err
+	}
+	q.describe(&eff)
+	return eff, nil
+}
+
+// ready takes one Ready of the raft library: store, apply, advance.
+func (q *Quorum) ready(eff *Effects) error {
+	rd := q.node.Ready()
+	if err := q.store.save(rd.HardState, rd.Snapshot, rd.Entries, rd.MustSync); err != nil {
+		return err
+	}
+	if !raft.IsEmptySnap(rd.Snapshot) {
+		if err := q.installed(eff, rd.Snapshot); err != nil {
+			return err
+		}
+	}
+	for _, m := range rd.Messages {
+		encoded, err := encodeMessage(m)
+		if err != nil {
+			return err
+		}
+		eff.Messages = append(eff.Messages, encoded)
+	}
+	for _, e := range rd.CommittedEntries {
+		if err := q.apply(eff, e); err != nil {
+			return err
+		}
+	}
+	q.node.Advance(rd)
+	return nil
+}
+
+// installed takes a snapshot that the leader has sent.
+func (q *Quorum) installed(eff *Effects, p *pb.Snapshot) error {
+	snap, err := readSnapshotMessage(p)
+	if err != nil {
+		return err
+	}
+	eff.Snapshot = append([]byte{}, snap.data...)
+	q.members, q.applied = snap.members, position{snap.index, snap.term}
+	q.configs = []configAt{{snap.index, snap.members}}
+	q.store.lastConf = 0
+	return nil
+}
+
+// apply takes a committed entry.
+func (q *Quorum) apply(eff *Effects, e *pb.Entry) error {
+	if e.GetIndex() != q.applied.index+1 {
+		return fmt.Errorf("%w: entry %d is applied after %d", ErrInternal, e.GetIndex(), q.applied.index)
+	}
+	q.applied = position{e.GetIndex(), e.GetTerm()}
+	entry, ok, err := readEntry(e)
+	if err != nil {
+		return fmt.Errorf("quorum: entry %d: %w", e.GetIndex(), err)
+	}
+	if !ok {
+		return nil
+	}
+	if entry.Change != nil {
+		if err := q.applyChange(entry, e); err != nil {
+			return err
+		}
+	}
+	eff.Applied = append(eff.Applied, entry)
+	return nil
+}
+
+// describe fills in what the effects say of this member's place.
+func (q *Quorum) describe(eff *Effects) {
+	status := q.status()
+	eff.Leader, eff.Term, eff.IsLeader = status.Lead, status.GetTerm(), status.RaftState == raft.StateLeader
+	eff.AppliedIndex, eff.AppliedTerm = q.applied.index, q.applied.term
+	eff.LeaderReady = q.leaderReady(status)
+	eff.WantSnapshot = q.wantSnapshot()
+	q.asked = eff.WantSnapshot
+}
+
+// leaderReady: entries of a term are its leader's, and the first of them comes after all that earlier leaders have left.
+func (q *Quorum) leaderReady(status raft.BasicStatus) bool {
+	return status.RaftState == raft.StateLeader && q.applied.term == status.GetTerm()
+}
+
+// wantSnapshot: there must be something new to make one of.
+func (q *Quorum) wantSnapshot() bool {
+	return (q.store.wanted || q.store.logBytes >= q.cfg.SnapshotBytes) && q.applied.index > q.store.snap.index
+}
+
+// Compact makes data, the owner's state after the entry at index, the snapshot, and drops the log below it but for
+// Config.TrailingEntries. index is an Effects.AppliedIndex or that of an Entry since the last snapshot; entries may have been
+// applied meanwhile. Errors: ErrCompactIndex, ErrTooLarge, which change nothing; any other is final.
+func (q *Quorum) Compact(index uint64, data []byte) error {
+	return q.guard(func() error {
+		if index <= q.store.snap.index || index > q.applied.index || q.install != nil {
+			return fmt.Errorf("%w: %d, with a snapshot at %d and applied up to %d", ErrCompactIndex, index, q.store.snap.index, q.applied.index)
+		}
+		if len(data) > SnapshotBytesMax {
+			return fmt.Errorf("%w: a snapshot of %d bytes", ErrTooLarge, len(data))
+		}
+		term, err := q.store.Term(index)
+		if err != nil {
+			return err
+		}
+		snap := snapshot{index: index, term: term, members: q.membersAt(index), data: data}
+		through := index - min(index, uint64(q.cfg.TrailingEntries))
+		q.asked = false
+		return q.store.compact(snap, through)
+	})
+}
+
+// membersAt gives the members after the entry at index, and forgets what they were before.
+func (q *Quorum) membersAt(index uint64) members {
+	at := 0
+	for at+1 < len(q.configs) && q.configs[at+1].index <= index {
+		at++
+	}
+	q.configs = q.configs[at:]
+	return q.configs[0].members
+}

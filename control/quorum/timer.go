@@ -1,0 +1,69 @@
+package quorum
+
+import (
+	"go.etcd.io/raft/v3"
+	pb "go.etcd.io/raft/v3/raftpb"
+)
+
+// electionTimer decides when a member that does not lead seeks election. The raft library has such a timer, but draws its
+// timeouts from crypto/rand, so that no run could be repeated; its Tick is therefore called on leaders only, whose timers
+// are not random. The rules are its own.
+type electionTimer struct {
+	elapsed int // ticks since the leader was heard, or since the last restart
+	timeout int // ElectionTicks to 2*ElectionTicks-1
+}
+
+// restart begins a new wait.
+func (t *electionTimer) restart(q *Quorum) {
+	t.elapsed, t.timeout = 0, q.cfg.ElectionTicks+q.cfg.Rand.IntN(q.cfg.ElectionTicks)
+}
+
+// tick passes a tick. A leader that was not heard for ElectionTicks is forgotten: from then on this member grants votes
+// (the library's lease of CheckQuorum, which counts in its own ticks, would hold for ever).
+func (t *electionTimer) tick(q *Quorum, status raft.BasicStatus) {
+	t.elapsed++
+	if t.elapsed >= q.cfg.ElectionTicks && status.Lead != raft.None {
+		_ = q.node.ForgetLeader() // a follower's cannot fail
+	}
+	if t.elapsed < t.timeout && !q.alone() {
+		return
+	}
+	t.restart(q)
+	if m, known := q.Member(q.self); known && m.Voter {
+		_ = q.node.Campaign() // refused while a change of members waits to be applied: the next timeout tries again
+	}
+}
+
+// alone reports whether no other vote is needed: there is nothing to wait for.
+func (q *Quorum) alone() bool {
+	m, known := q.Member(q.self)
+	return known && m.Voter && q.members.voters() == 1
+}
+
+// turned restarts the timer where the library does: at a new term or role, and at a vote that was granted. It also forgets
+// what only the leader of a term knows.
+func (q *Quorum) turned(before raft.BasicStatus) {
+	after := q.status()
+	if after.GetTerm() != before.GetTerm() || after.RaftState != before.RaftState || after.GetVote() != before.GetVote() {
+		q.timer.restart(q)
+	}
+	if after.RaftState != raft.StateLeader || after.GetTerm() != before.GetTerm() {
+		q.change = 0
+		clear(q.peers)
+	}
+}
+
+// heard notes what a message says of its sender: a leader is alive, or a member that follows.
+func (q *Quorum) heard(m *pb.Message) {
+	status := q.status()
+	switch m.GetType() {
+	case pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap:
+		if status.Lead == m.GetFrom() && m.GetTerm() == status.GetTerm() {
+			q.timer.elapsed = 0
+		}
+	case pb.MsgAppResp, pb.MsgHeartbeatResp:
+		if status.RaftState == raft.StateLeader && m.GetTerm() == status.GetTerm() {
+			q.heardPeer(m.GetFrom())
+		}
+	}
+}
