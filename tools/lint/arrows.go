@@ -19,7 +19,7 @@ var rooms = map[string]room{
 	"wire":      {modules: []string{"github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "github.com/twmb/franz-go/pkg/kmsg", "github.com/valyala/bytebufferpool"}},
 	"segment":   {rooms: []string{"wire"}},
 	"replicate": {rooms: []string{"wire", "segment"}},
-	"control":   {rooms: []string{"wire", "segment"}, modules: []string{"github.com/twmb/franz-go/pkg/kmsg", "go.etcd.io/raft/v3", "google.golang.org/protobuf/proto", "github.com/hashicorp/serf"}},
+	"control":   {rooms: []string{"wire", "segment"}, modules: []string{"github.com/twmb/franz-go/pkg/kmsg", "go.etcd.io/raft/v3", "google.golang.org/protobuf/proto", "github.com/hashicorp/memberlist", "github.com/hashicorp/serf"}},
 	"node": {rooms: []string{"iouring", "wire", "segment", "replicate", "control"}, modules: []string{
 		"golang.org/x/sync", "golang.org/x/sys", "github.com/VictoriaMetrics/metrics", "github.com/HdrHistogram/hdrhistogram-go", "github.com/magiconair/properties",
 		"github.com/twmb/franz-go/pkg/kmsg", "github.com/valyala/bytebufferpool", "github.com/valyala/fastrand", "github.com/valyala/histogram",

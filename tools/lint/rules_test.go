@@ -68,6 +68,9 @@ func f(c chan int) {
 		}},
 		{"elsewhere", "node/a.go", "package node\nimport \"sync\"\nvar mu sync.Mutex", CheckState, nil},
 		{"the seam", "segment/osfs/a.go", "package osfs\nimport \"os\"\nvar _ = os.Open", CheckState, nil},
+		{"an excepted file", "control/member/agent.go", "package member\nimport \"os\"\nvar _ = os.Open", CheckState, nil},
+		{"its neighbour", "control/member/bootstrap.go", "package member\nimport \"os\"\nvar _ = os.Open", CheckState,
+			[]string{"control/member/bootstrap.go:2: import of os in state code: files are reached through segment.FS"}},
 		{"a test", "segment/a_test.go", "package segment\nimport \"os\"\nvar _ = os.Open", CheckState, nil},
 
 		{"said", "wire/a.go", `package wire

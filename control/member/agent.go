@@ -1,0 +1,178 @@
+package member
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/serf/serf"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// Config is what an Agent is started with.
+type Config struct {
+	Info      Info
+	Dir       string   // where the keyring and the addresses of other nodes are kept, state/serf; "" keeps nothing
+	Listen    string   // host:port for TCP and UDP; an empty host is every interface, port 0 a free one
+	Advertise string   // host:port for the others; "" is Listen, or the host of Info.Addr where that is every interface
+	Seeds     []string // host:port of other agents, asked until one answers
+	Key       string   // 32 bytes in base64; "" if the keyring has one, or Listen is a loopback address
+	Log       *slog.Logger
+}
+
+// Agent tells other nodes that this one is there, and knows which others are. All of it is a hint. Its methods may be called
+// from any goroutine.
+type Agent struct {
+	serf    *serf.Serf
+	log     *agentLog
+	merges  *mergeDelegate
+	events  chan serf.Event
+	changed chan struct{} // holds at most one token
+	stop    context.CancelFunc
+	stopped sync.Once
+}
+
+// eventBacklog is how many events of serf wait for the agent's goroutine, which only looks at the members afresh: what is
+// dropped beyond that loses nothing.
+const eventBacklog = 64
+
+// Start opens the gossip port and begins to look for the others. The error says what to change: an address, a key, a tag
+// that is too long.
+func Start(cfg Config) (*Agent, error) {
+	log := newAgentLog(cfg.Log)
+	a := &Agent{
+		log: log, merges: newMergeDelegate(cfg.Info, log),
+		events: make(chan serf.Event, eventBacklog), changed: make(chan struct{}, 1),
+	}
+	conf, err := a.serfConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	known, err := snapshotAddresses(conf.SnapshotPath, conf.NodeName)
+	if err != nil {
+		return nil, err
+	}
+	if a.serf, err = serf.Create(conf); err != nil {
+		return nil, fmt.Errorf("gossip at %s: %w", cfg.Listen, err)
+	}
+	a.merges.located(a.Addr())
+	ctx, stop := context.WithCancel(context.Background())
+	a.stop = stop
+	go a.watch(ctx)
+	if addresses := append(slices.Clone(cfg.Seeds), known...); len(addresses) > 0 {
+		go a.seek(ctx, addresses)
+	}
+	return a, nil
+}
+
+// nodeName is what a node is called among serf's members. Two nodes of one id have the same, which is how serf notices.
+func nodeName(id wire.NodeID) string { return "node-" + strconv.Itoa(int(id)) }
+
+// Addr is the gossip address that the others use, as host:port.
+func (a *Agent) Addr() string {
+	n := a.serf.Memberlist().LocalNode()
+	return net.JoinHostPort(n.Addr.String(), strconv.Itoa(int(n.Port)))
+}
+
+// Members lists the nodes that are there, this one included, by node id.
+func (a *Agent) Members() []Info {
+	var found []Info
+	for _, p := range a.alive() {
+		found = append(found, p.info)
+	}
+	return found
+}
+
+// alive lists serf's members that answer and are ringmill nodes, by node id.
+func (a *Agent) alive() []peer {
+	var found []peer
+	for _, m := range a.serf.Members() {
+		if p := peerOf(&m); m.Status == serf.StatusAlive && p.readable {
+			found = append(found, p)
+		}
+	}
+	slices.SortFunc(found, func(x, y peer) int { return cmp.Compare(x.info.NodeID, y.info.NodeID) })
+	return found
+}
+
+// alone reports whether no other member answers.
+func (a *Agent) alone() bool { return len(a.alive()) < 2 }
+
+// Changed holds a token after Members may have changed. It is for one reader.
+func (a *Agent) Changed() <-chan struct{} { return a.changed }
+
+// SetInfo tells the others what is new about this node. It returns once the news is on its way, a second at most; the error
+// is about a tag that is too long, or nobody who heard of it in time: they will at the next exchange of states.
+func (a *Agent) SetInfo(info Info) error {
+	a.merges.told(info)
+	if err := a.serf.SetTags(info.Tags()); err != nil {
+		return fmt.Errorf("gossip of node %d: %w", info.NodeID, err)
+	}
+	return nil
+}
+
+// watch turns serf's events into tokens, until the agent stops.
+func (a *Agent) watch(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-a.events:
+			a.tell(e)
+			a.merges.seen(a.alive())
+			select {
+			case a.changed <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// tell logs who came and went.
+func (a *Agent) tell(e serf.Event) {
+	event, ok := e.(serf.MemberEvent)
+	if !ok {
+		return // user events and queries of others have no meaning here
+	}
+	message := map[serf.EventType]string{
+		serf.EventMemberJoin: "node is there", serf.EventMemberLeave: "node has left", serf.EventMemberFailed: "node does not answer",
+	}[event.Type]
+	for i := range event.Members {
+		if p := peerOf(&event.Members[i]); message != "" && p.readable {
+			a.log.told(slog.LevelInfo, message, p.name, "node", int(p.info.NodeID), "gossip", p.addr, "address", p.info.Addr)
+		}
+	}
+}
+
+// Leave tells the others that this node goes on purpose, and stops the agent. It takes about a second at most; without it
+// they find out by missing answers.
+func (a *Agent) Leave() error {
+	err := a.serf.Leave()
+	if shutdownErr := a.Shutdown(); err == nil {
+		err = shutdownErr
+	}
+	return err
+}
+
+// Shutdown stops the agent and closes its port. The others will think that the node has failed, unless it left.
+func (a *Agent) Shutdown() (err error) {
+	a.stopped.Do(func() {
+		a.stop()
+		err = a.serf.Shutdown()
+	})
+	return err
+}
+
+// How long a seed that does not answer is let be: from a second, doubled up to half a minute, give or take a fifth so that
+// nodes that start together do not ask together.
+const (
+	seekFirst = time.Second
+	seekMost  = 30 * time.Second
+)

@@ -1,0 +1,224 @@
+package member
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// memory is a log that is read while it is written.
+type memory struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (m *memory) Write(p []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.buf.Write(p)
+}
+
+func (m *memory) String() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.buf.String()
+}
+
+func (m *memory) logger() *slog.Logger { return slog.New(slog.NewTextHandler(m, nil)) }
+
+func info(id int, cluster string) Info {
+	return Info{NodeID: wire.NodeID(id), DirectoryID: wire.UUID{byte(id), 1}, ClusterID: cluster, Addr: fmt.Sprintf("127.0.0.1:%d", 9092+id), Expect: 3}
+}
+
+func start(t *testing.T, cfg Config) *Agent {
+	t.Helper()
+	if cfg.Listen == "" {
+		cfg.Listen = "127.0.0.1:0"
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	a, err := Start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Shutdown() })
+	return a
+}
+
+// eventually waits for what must come about.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not so after a minute: %s", what)
+		}
+	}
+}
+
+func (a *Agent) ids() (ids []int) {
+	for _, m := range a.Members() {
+		ids = append(ids, int(m.NodeID))
+	}
+	return ids
+}
+
+func sees(t *testing.T, a *Agent, ids ...int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("it sees %d", ids), func() bool { return slices.Equal(a.ids(), ids) })
+}
+
+func TestAgentsFindEachOther(t *testing.T) {
+	a := start(t, Config{Info: info(1, "")})
+	b := start(t, Config{Info: info(2, ""), Seeds: []string{a.Addr()}})
+	c := start(t, Config{Info: info(3, ""), Seeds: []string{"127.0.0.1:1", b.Addr()}})
+	for _, x := range []*Agent{a, b, c} {
+		sees(t, x, 1, 2, 3)
+	}
+	if got := a.Members()[1]; got != info(2, "") {
+		t.Errorf("told %+v", got)
+	}
+
+	news := info(3, "cluster-a")
+	news.Bootstrapped = true
+	for len(a.Changed()) > 0 {
+		<-a.Changed()
+	}
+	if err := c.SetInfo(news); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the news is told", func() bool { return a.Members()[2] == news })
+	eventually(t, "there is a token", func() bool { return len(a.Changed()) == 1 })
+
+	if err := b.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	sees(t, a, 1, 3)
+	_ = c.Shutdown()
+	sees(t, a, 1)
+}
+
+// A node that was there before finds the others by what it kept, also if it is up before them.
+func TestRestartNeedsNoSeeds(t *testing.T) {
+	dir := t.TempDir()
+	a := start(t, Config{Info: info(1, "x")})
+	b := start(t, Config{Info: info(2, "x"), Dir: dir, Seeds: []string{a.Addr()}})
+	sees(t, b, 1, 2)
+	at, bAt := a.Addr(), b.Addr()
+	if err := b.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	sees(t, a, 1)
+	if err := a.Shutdown(); err != nil {
+		t.Fatal(err)
+	}
+	again := start(t, Config{Info: info(2, "x"), Dir: dir, Listen: bAt})
+	sees(t, again, 2)
+	a = start(t, Config{Info: info(1, "x"), Listen: at})
+	sees(t, again, 1, 2)
+	sees(t, a, 1, 2)
+}
+
+func TestAnotherClusterIsRefused(t *testing.T) {
+	var log memory
+	a := start(t, Config{Info: info(1, "east"), Log: log.logger()})
+	b := start(t, Config{Info: info(2, "east"), Seeds: []string{a.Addr()}})
+	sees(t, a, 1, 2)
+	w := start(t, Config{Info: info(3, "west"), Seeds: []string{a.Addr()}})
+	want := fmt.Sprintf("gossip refused: node 3 at %s belongs to cluster west, this node to cluster east", w.Addr())
+	eventually(t, want, func() bool { return strings.Contains(log.String(), want) })
+	fresh := start(t, Config{Info: info(4, ""), Seeds: []string{b.Addr()}})
+	sees(t, a, 1, 2, 4)
+	sees(t, fresh, 1, 2, 4)
+	sees(t, w, 3)
+}
+
+func TestTwoNodesOfOneID(t *testing.T) {
+	var log memory
+	a := start(t, Config{Info: info(1, "c")})
+	b := start(t, Config{Info: info(2, "c"), Seeds: []string{a.Addr()}, Log: log.logger()})
+	sees(t, a, 1, 2)
+	double := info(2, "c")
+	double.DirectoryID[1] = 9
+	d := start(t, Config{Info: double, Seeds: []string{b.Addr()}})
+	want := fmt.Sprintf(`msg="two nodes have one node.id; give each its own" node=2 one=%s other=%s`, b.Addr(), d.Addr())
+	eventually(t, want, func() bool { return strings.Contains(log.String(), want) })
+	sees(t, a, 1, 2)
+	if got := a.Members()[1]; got != info(2, "c") {
+		t.Errorf("the second one got in: %+v", got)
+	}
+}
+
+func key(b byte) string { return base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{b}, keyBytes)) }
+
+func TestGossipIsEncrypted(t *testing.T) {
+	dir := t.TempDir()
+	a := start(t, Config{Info: info(1, ""), Key: key(1), Dir: t.TempDir()})
+	other := start(t, Config{Info: info(2, ""), Key: key(2), Seeds: []string{a.Addr()}})
+	none := start(t, Config{Info: info(3, ""), Seeds: []string{a.Addr()}})
+	b := start(t, Config{Info: info(4, ""), Key: key(1), Dir: dir, Seeds: []string{a.Addr()}})
+	sees(t, a, 1, 4)
+	sees(t, other, 2)
+	sees(t, none, 3)
+
+	if err := a.RotateKey(key(3)); err != nil {
+		t.Fatal(err)
+	}
+	addr := b.Addr()
+	if err := b.Shutdown(); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := readKeyring(dir + "/keyring")
+	if err != nil || !slices.Equal(keys, []string{key(3)}) {
+		t.Errorf("keyring %q, %v", keys, err)
+	}
+	b = start(t, Config{Info: info(4, ""), Key: key(1), Dir: dir, Listen: addr})
+	sees(t, b, 1, 4)
+}
+
+// freePort gives a port of the loopback address that was free a moment ago.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestStartRefuses(t *testing.T) {
+	taken := start(t, Config{Info: info(1, "")})
+	long := info(2, "")
+	long.Rack = strings.Repeat("r", 600)
+	for _, tt := range []struct {
+		cfg  Config
+		want string
+	}{
+		{Config{Info: info(2, ""), Listen: ":0", Advertise: freePort(t)}, "gossip at :0 needs a key, for it is no loopback address: set ringmill.gossip.key"},
+		{Config{Info: info(2, ""), Listen: ":0", Advertise: "0.0.0.0:1", Key: key(1)}, "other nodes cannot reach 0.0.0.0:1; set ringmill.gossip.advertise"},
+		{Config{Info: Info{Expect: 1}, Listen: ":0", Key: key(1)}, "no address for other nodes; set ringmill.gossip.advertise"},
+		{Config{Info: info(2, ""), Listen: "127.0.0.1:0", Key: "c2hvcnQ="}, "gossip key 1 is not 32 bytes in base64"},
+		{Config{Info: info(2, ""), Listen: taken.Addr()}, "address already in use"},
+		{Config{Info: info(2, ""), Listen: "nowhere"}, "gossip address nowhere: "},
+		{Config{Info: long, Listen: "127.0.0.1:0"}, "Encoded length of tags exceeds limit of 512 bytes"},
+	} {
+		tt.cfg.Log = slog.New(slog.DiscardHandler)
+		a, err := Start(tt.cfg)
+		if err == nil {
+			_ = a.Shutdown()
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got  %v\nwant %s", err, tt.want)
+		}
+	}
+}
