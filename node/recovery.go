@@ -246,7 +246,8 @@ func (n *Node) openJournal(name string, logs map[journalTarget]*segment.Log) (*s
 			slog.Warn("the journal ends within a track: the node ended while it grew, or something cut it", "journal", name, "bytes", bytes)
 		}
 		if report.Entries > 0 {
-			slog.Info("journal replayed", "journal", name, "entries", report.Entries, "appended", report.Replayed, "orphans", report.Orphans)
+			slog.Info("journal replayed", "journal", name, "entries", report.Entries, "appended", report.Replayed,
+				"orphans", report.Orphans, "void", report.Void, "refused", report.Refused)
 		}
 		return err
 	})

@@ -96,8 +96,8 @@ func (l *Log) AppendReplicated(b wire.RecordBatch, now wire.Timestamp) AppendPla
 func (l *Log) place(b wire.RecordBatch, now wire.Timestamp) AppendPlan {
 	s := l.ActiveSegment()
 	base, last := b.BaseOffset(), b.LastOffset()
-	if l.rolling {
-		panic("BUG: append while the log rolls")
+	if l.rolling || l.truncating {
+		panic("BUG: append while the log rolls or is truncated")
 	}
 	if !canHold(s.baseOffset, last) {
 		panic("BUG: append without the roll that NeedsRoll asks for")
@@ -123,7 +123,7 @@ func (l *Log) place(b wire.RecordBatch, now wire.Timestamp) AppendPlan {
 // same place. Several are undone in reverse order. The bytes that a short write left in the file are beyond the segment's size.
 func (l *Log) Undo(p AppendPlan) {
 	s, u := l.ActiveSegment(), &p.undo
-	if p.Segment != s || s.nextOffset != p.LastOffset+1 || l.rolling {
+	if p.Segment != s || s.nextOffset != p.LastOffset+1 || l.rolling || l.truncating {
 		panic("BUG: undo of an append that is not the newest")
 	}
 	if u.timeIndexed {

@@ -18,11 +18,14 @@ type SwapPlan struct {
 // new one already. Those that are open stay good.
 func (p *SwapPlan) Sources() []*Segment { return p.group.sources }
 
-// PlanSwap plans to put g in place. ok is false if retention has taken one of its segments meanwhile: then Discard it. Until
+// PlanSwap plans to put g in place. ok is false if retention or a truncation has taken one of its segments meanwhile: then Discard it. Until
 // Cleaned or SwapAbandoned nothing of the log is retained away, and no other swap begins.
 func (l *Log) PlanSwap(g CleanedGroup) (p SwapPlan, ok bool) {
 	if l.swapping {
 		panic("BUG: a swap begins while another is under way")
+	}
+	if l.truncating {
+		return p, false
 	}
 	first := l.segmentAt(g.next.baseOffset)
 	for i, s := range g.sources {

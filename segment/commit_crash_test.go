@@ -1,6 +1,7 @@
 package segment_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -26,6 +27,7 @@ type commitNode struct {
 	file    segment.File
 	written []segment.JournalEntry // in the journal, not yet acknowledged
 	flushes bool                   // FlushPlans are out: no log rolls, since both plans write the same index files
+	follows bool                   // logs are truncated now and then
 }
 
 type commitLog struct {
@@ -34,6 +36,7 @@ type commitLog struct {
 	log     *segment.Log
 	file    segment.File       // the active segment's .log
 	batches []wire.RecordBatch // appended, in order
+	epoch   wire.LeaderEpoch   // of the next batch
 	acked   wire.Offset        // everything below it was acknowledged
 	point   wire.Offset        // recovery point as of the last checkpoint file
 }
@@ -73,7 +76,7 @@ func (n *commitNode) start() {
 	}
 	n.salt++
 	var err error
-	cfg := segment.JournalConfig{TrackBytes: 8192, Bytes: 4 * 8192, Salt: n.salt}
+	cfg := segment.JournalConfig{TrackBytes: 8192, Bytes: 4 * 8192, Salt: n.salt, Truncations: n.follows}
 	n.journal, n.file, err = segment.OpenJournal(n.fs, "state/journal-0", cfg, func(jr *segment.JournalReader) error {
 		_, err := segment.ReplayJournal(n.fs, jr, 1000, n.find, flushAll(n.fs))
 		return err
@@ -123,6 +126,18 @@ func (n *commitNode) judge(l *commitLog) {
 		n.t.Fatalf("%s, which ends at %d: %+v", l.dir, end, report)
 	}
 	l.acked, l.point = end, l.log.RecoveryPoint()
+	n.judgeEpochs(l)
+}
+
+// judgeEpochs: the epoch cache is that of the batches.
+func (n *commitNode) judgeEpochs(l *commitLog) {
+	var want segment.LeaderEpochCache
+	for _, b := range l.batches {
+		want.Assign(b.PartitionLeaderEpoch(), b.BaseOffset())
+	}
+	if got := string(l.log.EpochCheckpoint()); got != string(want.AppendTo(nil)) {
+		n.t.Fatalf("%s has epochs\n%s\nwant\n%s", l.dir, got, want.AppendTo(nil))
+	}
 }
 
 // produce appends a batch to a log's segment file and to the journal; false: the journal is full.
@@ -137,7 +152,10 @@ func (n *commitNode) produce() bool {
 	case roll:
 		n.roll(l)
 	}
-	plan := l.log.Append(b, wire.LeaderEpoch(len(l.batches)/20), 1000)
+	if n.rng.IntN(20) == 0 {
+		l.epoch++
+	}
+	plan := l.log.Append(b, l.epoch, 1000)
 	if plan.EpochChanged {
 		n.must(n.fs.WriteFileAtomic(l.dir+"/"+segment.LeaderEpochCheckpoint, l.log.EpochCheckpoint()))
 	}
@@ -145,15 +163,19 @@ func (n *commitNode) produce() bool {
 	n.must(err)
 	l.batches = append(l.batches, b)
 	e := segment.JournalEntry{TopicID: l.id, BaseOffset: b.BaseOffset(), LeaderEpoch: b.PartitionLeaderEpoch(), Batch: b}
+	n.journalEntry(e)
+	n.written = append(n.written, e)
+	return true
+}
+
+func (n *commitNode) journalEntry(e segment.JournalEntry) {
 	jp, taken := n.journal.PlanAppend([]segment.JournalEntry{e})
 	if taken != 1 {
 		n.t.Fatal("the journal does not take what it said would fit")
 	}
-	_, err = n.file.WriteAt(slices.Concat(jp.Bufs...), int64(jp.Position))
+	_, err := n.file.WriteAt(slices.Concat(jp.Bufs...), int64(jp.Position))
 	n.must(err)
 	n.journal.Written(jp)
-	n.written = append(n.written, e)
-	return true
 }
 
 func (n *commitNode) roll(l *commitLog) {
@@ -208,8 +230,50 @@ func (n *commitNode) checkpoint() {
 	}
 }
 
-func (n *commitNode) life() {
+// truncate cuts a log anywhere; false: the power went meanwhile. What comes next may be of an earlier epoch than what was cut: the
+// leader may never have heard of that.
+func (n *commitNode) truncate() (alive bool) {
+	l := n.logs[n.rng.IntN(len(n.logs))]
+	start, end := l.log.LogStartOffset(), l.log.LogEndOffset()
+	if !n.journal.Fits(0) || end == start {
+		return true
+	}
+	off := end - wire.Offset(n.rng.IntN(min(int(end-start), 30)+1))
+	plan, ok := l.log.PlanTruncate(off)
+	if !ok {
+		return true
+	}
+	l.point = min(l.point, plan.RecoveryPoint()) // the checkpoint file is written
+	n.journalEntry(plan.JournalEntry(0))
+	n.sync()
+	kept := slices.IndexFunc(l.batches, func(b wire.RecordBatch) bool { return b.LastOffset() >= off })
+	l.acked = min(l.acked, l.batches[kept].BaseOffset())
+	if n.rng.IntN(2) == 0 {
+		n.fs.CutAt(n.fs.Ops() + n.rng.IntN(40))
+	}
+	f, err := plan.Run(n.fs)
+	if errors.Is(err, segmenttest.ErrPowerCut) {
+		return false
+	}
+	n.must(err)
+	n.fs.CutAt(-1)
+	l.log.Truncated(plan)
+	n.must(l.file.Close())
+	l.file = f
+	l.batches = l.batches[:kept]
+	l.acked, l.epoch = l.log.LogEndOffset(), wire.LeaderEpoch(n.rng.IntN(3)+1)
+	if kept > 0 {
+		l.epoch += l.batches[kept-1].PartitionLeaderEpoch()
+	}
+	return true
+}
+
+// life is one run of the node; false: the power went in it.
+func (n *commitNode) life() (alive bool) {
 	for range n.rng.IntN(150) {
+		if n.follows && n.rng.IntN(8) == 0 && !n.truncate() {
+			return false
+		}
 		if n.rng.IntN(4) == 0 {
 			n.sync()
 		}
@@ -217,6 +281,7 @@ func (n *commitNode) life() {
 			n.checkpoint()
 		}
 	}
+	return true
 }
 
 func TestCommitSurvivesCrashes(t *testing.T) {
@@ -224,12 +289,32 @@ func TestCommitSurvivesCrashes(t *testing.T) {
 		n := newCommitNode(t, seed)
 		for range 8 {
 			n.start()
-			n.life()
-			if n.rng.IntN(3) == 0 {
-				n.fs.Kill()
-			} else {
-				n.fs = n.fs.Crash()
-			}
+			n.crash(n.life())
+		}
+	}
+}
+
+func (n *commitNode) crash(alive bool) {
+	if alive && n.rng.IntN(3) == 0 {
+		n.fs.Kill()
+	} else {
+		n.fs = n.fs.Crash()
+	}
+}
+
+// TestTruncationSurvivesCrashes: the same of followers. Whatever was in the journal when a log was cut is never brought back over
+// what was appended since.
+func TestTruncationSurvivesCrashes(t *testing.T) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
+		n := newCommitNode(t, seed)
+		n.follows = true
+		for range 8 {
+			n.start()
+			n.crash(n.life())
 		}
 	}
 }

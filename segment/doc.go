@@ -17,6 +17,7 @@
 //	                 loaded first (LoadIndex → IndexLoaded), and headers read (Locate)
 //	PlanFlush ────── Run (cold) → Flushed: on disk; the recovery point rises
 //	PlanRetention ── DropSegments, DeleteSegments (cold): gone
+//	PlanTruncate ─── Run (cold) → Truncated: a follower's log is cut where it parts from its leader's (truncate.go)
 //	PlanClean ────── Start, Next (cold): a .cleaned segment → PlanSwap → Run (cold) → Cleaned; after the last one CleanDone:
 //	                 every key below the job's Through comes once
 //
@@ -34,7 +35,7 @@
 //
 // A Log and its Segments belong to one goroutine. Segment.BaseOffset, Segment.LogName and all methods of plans may be called
 // from any. A plan is a value that stays good whatever happens to the log afterwards, but a RollPlan must be answered by Rolled
-// or RollAbandoned before the next Append.
+// or RollAbandoned before the next Append, and around a TruncatePlan nothing else of the log is under way.
 //
 // # Invariants
 //
@@ -47,9 +48,10 @@
 //   - undo-exact: Append and then Undo leave the bookkeeping as it was, but for memory.
 //   - recovery-prefix: below the recovery point batches and sealed indexes are on disk, and the active segment's index files,
 //     cut at the recovery point, are right or missing.
-//   - no-offset-twice: an offset below the recovery point is never given out again, whatever became of its record.
+//   - no-offset-twice: an offset below the recovery point is never given out again, whatever became of its record, but by a truncation.
 //   - never-silent: bytes that are cut, and bytes that are damaged, are in the RecoveryReport.
 //   - epochs-rise: see LeaderEpochCache.
+//   - cut-stays-cut: what a truncation has cut is durably gone, and void in the journal, before anything is appended in its place.
 //
 // # Memory
 //
@@ -68,6 +70,7 @@
 //   - A batch that compaction has emptied keeps its greatest timestamp, but not in the time index.
 //   - A batch whose records cannot be decoded stays as it is; Kafka stops to clean the partition.
 //   - The aborted transactions of a fetch come in the order of their first offsets; Kafka's order is that of the markers.
+//   - A truncation below the log start offset empties the log.
 //   - Where a log ends below its recovery point, its next offset is the recovery point; Kafka gives the offsets out again.
 //   - The jitter of segment.jitter.ms is drawn from the segment's name, so a restart does not draw it anew.
 //   - A segment without any timestamp is as old as its first append since the log was opened; Kafka takes the file's time.

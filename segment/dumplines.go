@@ -153,6 +153,8 @@ type DumpJournalEntry struct {
 	BaseOffset  wire.Offset         `json:"baseOffset"`
 	LeaderEpoch wire.LeaderEpoch    `json:"leaderEpoch"`
 	Size        int                 `json:"size"`
+	Truncation  bool                `json:"truncation,omitempty"` // earlier entries of the partition that reach BaseOffset are void
+	Void        bool                `json:"void,omitempty"`       // a later truncation says so
 }
 
 func (DumpFile) Kind() string               { return "file" }
@@ -254,8 +256,15 @@ func (l DumpJournalHead) AppendText(dst []byte) []byte {
 }
 
 func (l DumpJournalEntry) AppendText(dst []byte) []byte {
-	return fmt.Appendf(dst, "sequence: %d journalPosition: %d topicId: %s partition: %d baseOffset: %d leaderEpoch: %d size: %d",
+	dst = fmt.Appendf(dst, "sequence: %d journalPosition: %d topicId: %s partition: %d baseOffset: %d leaderEpoch: %d size: %d",
 		l.Sequence, l.Position, l.TopicID, l.Partition, l.BaseOffset, l.LeaderEpoch, l.Size)
+	if l.Truncation {
+		dst = append(dst, " truncation"...)
+	}
+	if l.Void {
+		dst = append(dst, " void"...)
+	}
+	return dst
 }
 
 func (p Problem) AppendText(dst []byte) []byte {

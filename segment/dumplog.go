@@ -159,8 +159,11 @@ func (d *dumper) dumpJournal() error {
 		d.emit(DumpJournalEntry{
 			Sequence: jr.Sequence(), Position: jr.position() - int64(journalEntrySize(len(e.Batch))), TopicID: e.TopicID.String(),
 			Partition: e.Partition, BaseOffset: e.BaseOffset, LeaderEpoch: e.LeaderEpoch, Size: len(e.Batch),
+			Truncation: e.Truncation, Void: e.Void,
 		})
-		d.dumpJournalBatch(e)
+		if !e.Truncation {
+			d.dumpJournalBatch(e)
+		}
 	}
 	return d.journalEnd(jr.Err())
 }

@@ -35,12 +35,15 @@ func (p *FlushPlan) UpTo() wire.Offset { return p.upTo }
 func (p *FlushPlan) Empty() bool { return len(p.segments) == 0 && p.snapshot == nil && p.epochs == nil }
 
 // PlanFlush plans to make everything below the log end offset durable. The caller sees to it that all writes of earlier
-// AppendPlans are done before Run.
+// AppendPlans are done before Run. While the log is being truncated there is nothing to flush.
 func (l *Log) PlanFlush() FlushPlan { return l.planFlush(false) }
 
 // PlanClose is PlanFlush and what a clean shutdown adds: the last entry of the active segment's time index, and a producer
 // snapshot at the log end offset, so that opening scans nothing.
 func (l *Log) PlanClose() FlushPlan {
+	if l.truncating {
+		panic("BUG: close of a log that is being truncated")
+	}
 	p := l.planFlush(true)
 	if end := l.LogEndOffset(); end > max(l.snapshot, l.start) {
 		p.snapshot, p.at = AppendProducerSnapshot(nil, l.producers.entries()), end
@@ -50,6 +53,9 @@ func (l *Log) PlanClose() FlushPlan {
 }
 
 func (l *Log) planFlush(closing bool) FlushPlan {
+	if l.truncating {
+		return FlushPlan{dir: l.dir, upTo: l.recoveryPoint} // the truncation makes durable what is left
+	}
 	p := FlushPlan{dir: l.dir, upTo: l.LogEndOffset()}
 	if l.epochsDirty {
 		p.epochs = l.EpochCheckpoint()

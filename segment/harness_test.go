@@ -66,6 +66,18 @@ func (h *harness) append(b wire.RecordBatch, epoch wire.LeaderEpoch) (segment.Ap
 	return p, v, nil
 }
 
+// truncate runs a plan of PlanTruncate or PlanTruncateFully.
+func (h *harness) truncate(p *segment.TruncatePlan) error {
+	f, err := p.Run(h.fs)
+	if err != nil {
+		return err
+	}
+	h.log.Truncated(*p)
+	h.file.Close()
+	h.file = f
+	return nil
+}
+
 func (h *harness) flush() error { return h.runFlush(h.log.PlanFlush()) }
 func (h *harness) close() error { return h.runFlush(h.log.PlanClose()) }
 

@@ -99,6 +99,9 @@ func (j *Journal) PlanAppend(entries []JournalEntry) (plan JournalPlan, n int) {
 
 // add puts one entry into the plan that has used bytes so far, with the padding of the one before it, and gives the bytes added.
 func (j *Journal) add(used int64, e *JournalEntry) int64 {
+	if e.Truncation && (!j.slot.truncations || len(e.Batch) > 0) {
+		panic("BUG: a truncation with a batch, or in a journal that takes none")
+	}
 	padding := alignJournal(used) - used
 	start := len(j.headers)
 	j.headers = append(j.headers, make([]byte, padding)...)

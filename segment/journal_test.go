@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -120,11 +121,73 @@ func TestJournalGolden(t *testing.T) {
 	}
 }
 
+// TestJournalTruncationGolden pins the bytes of version 2.
+func TestJournalTruncationGolden(t *testing.T) {
+	slot := journalSlot{serial: 2, incarnation: 3, salt: 0x1122334455667788, trackBytes: 8 << 20, floor: 9, truncations: true}
+	const wantSlot = "524d4a48" + "b3db6682" + "00000002" + "00000003" + "0000000000000002" + "0000000000800000" +
+		"0000000000000009" + "1122334455667788" + "00000000"
+	if got := hex.EncodeToString(slot.appendTo(nil)); got != wantSlot {
+		t.Errorf("head\n %s, want\n %s", got, wantSlot)
+	}
+	e := JournalTruncation(wire.TopicID{0: 0xa0, 15: 0xaf}, 4, 1000)
+	const wantEntry = "524d4a45" + "799c3a12" + "00000000" + "00000002" + "00000003" + "ffffffff" + "000000000000000a" +
+		"0000000000000008" + "a00000000000000000000000000000af" + "00000000000003e8" + "1122334455667788" + "00000004" + "00000000"
+	raw := appendJournalHeader(nil, &slot, 10, 8, &e)
+	if got := hex.EncodeToString(raw); got != wantEntry {
+		t.Errorf("entry\n %s, want\n %s", got, wantEntry)
+	}
+	read, err := readJournalSlot(slot.appendTo(nil))
+	if err != nil || read != slot {
+		t.Errorf("head read as %+v (%v)", read, err)
+	}
+	rec, size, err := readJournalEntry(raw, &slot)
+	if err != nil || size != 80 || !rec.entry.Truncation || rec.entry.BaseOffset != 1000 {
+		t.Errorf("entry read as %+v, size %d (%v)", rec, size, err)
+	}
+	slot.truncations = false
+	if _, _, err := readJournalEntry(raw, &slot); err == nil {
+		t.Error("a journal of version 1 has a truncation")
+	}
+}
+
+// TestJournalTruncationsVoid: a truncation says of earlier entries of its partition, wherever they are, whether they are replayed.
+func TestJournalTruncationsVoid(t *testing.T) {
+	j, m := newTestJournal(t, 3)
+	j.slot.truncations = true
+	if err := writeJournalSlot(m, j.slot); err != nil {
+		t.Fatal(err)
+	}
+	filler := strings.Repeat("\x00", 1800) // a last offset delta of 0
+	other := entryOf(10, "other")
+	other.Partition = 9
+	cut := func(from wire.Offset) JournalEntry {
+		e := entryOf(0, "")
+		return JournalTruncation(e.TopicID, e.Partition, from)
+	}
+	appendAll(j, m, entryOf(10, "a"), other, entryOf(12, filler), entryOf(13, filler), cut(12), entryOf(12, filler), entryOf(13, "b"), cut(13),
+		entryOf(13, "c"), entryOf(14, "d"))
+	r, err := ReadJournal(m, int64(len(m.bytes)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for e, ok := r.Next(); ok; e, ok = r.Next() {
+		got = append(got, fmt.Sprint(e.BaseOffset, e.Truncation, e.Void))
+	}
+	want := []string{
+		"10 false false", "10 false false", "12 false true", "13 false true", "12 true false", "12 false false", "13 false true",
+		"13 true false", "13 false false", "14 false false",
+	}
+	if r.Err() != nil || !slices.Equal(got, want) {
+		t.Fatalf("%q (%v), want %q", got, r.Err(), want)
+	}
+}
+
 func TestJournalNextVersionIsRefused(t *testing.T) {
 	_, m := newTestJournal(t, 2)
 	slot := journalSlot{serial: 1, incarnation: 1, trackBytes: journalTrackBytesMin, floor: 1}
 	raw := slot.appendTo(nil)
-	raw[11] = 2
+	raw[11] = 3
 	resealSlot(raw)
 	copy(m.bytes[slot.position():], raw)
 	if _, err := ReadJournal(m, int64(len(m.bytes))); !errors.Is(err, ErrJournalVersion) {

@@ -16,6 +16,9 @@ type JournalConfig struct {
 	// Salt must be hard to guess and new with each start (crypto/rand): a client that knew it could write a batch that a
 	// later recovery takes for journal entries.
 	Salt uint64
+	// Truncations says that the journal takes entries of truncations, as that of a node whose partitions have replicas must. It
+	// has the format's version 2 then, which earlier builds refuse.
+	Truncations bool
 }
 
 func (c JournalConfig) withDefaults() JournalConfig {
@@ -51,7 +54,9 @@ func createJournal(fsys FS, name string, cfg JournalConfig) (*Journal, File, err
 	if err != nil {
 		return nil, nil, err
 	}
-	slot := journalSlot{serial: 1, incarnation: 1, salt: cfg.Salt, trackBytes: cfg.TrackBytes, floor: 1}
+	slot := journalSlot{
+		serial: 1, incarnation: 1, salt: cfg.Salt, trackBytes: cfg.TrackBytes, floor: 1, truncations: cfg.Truncations,
+	}
 	if err := fillJournal(fsys, f, temp, name, slot); err != nil {
 		fsys.Remove(temp)
 		return nil, nil, errors.Join(err, f.Close())
@@ -135,7 +140,7 @@ func renewJournal(f File, size int64, old journalSlot, cfg JournalConfig) (*Jour
 	}
 	slot := journalSlot{
 		serial: old.serial + 1, incarnation: old.incarnation + 1,
-		salt: cfg.Salt, trackBytes: cfg.TrackBytes, floor: 1,
+		salt: cfg.Salt, trackBytes: cfg.TrackBytes, floor: 1, truncations: cfg.Truncations,
 	}
 	if err := writeJournalSlot(f, slot); err != nil {
 		return nil, err

@@ -11,7 +11,8 @@ import (
 
 // The journal's bytes; FORMAT.md has the same as tables. Numbers are big-endian, as in Kafka's files.
 const (
-	journalVersion = 1
+	journalVersion            = 1 // record batches alone
+	journalVersionTruncations = 2 // truncations too
 
 	// Two slots of a page each hold the same head with different serial numbers; the valid one with the higher serial counts.
 	// A page each, so that a torn write of one cannot reach the other.
@@ -22,9 +23,10 @@ const (
 	journalEntryOverhead = 80
 	journalAlignment     = 8 // entries begin at multiples; keeps a scan for the next one cheap
 
-	journalSlotMagic  = 0x524d_4a48 // "RMJH"
-	journalEntryMagic = 0x524d_4a45 // "RMJE"
-	journalBatchKind  = 1
+	journalSlotMagic      = 0x524d_4a48 // "RMJH"
+	journalEntryMagic     = 0x524d_4a45 // "RMJE"
+	journalBatchKind      = 1
+	journalTruncationKind = 2
 )
 
 // ErrJournalVersion is wrapped when a journal was written by a later version of the format.
@@ -43,13 +45,21 @@ type journalSlot struct {
 	salt        uint64 // chosen anew with it, and known to no client: what a batch holds can never be read as an entry
 	trackBytes  int64
 	floor       uint64 // entries with a sequence number below it are in synced segments
+	truncations bool   // there may be entries of truncations: the format's version 2
+}
+
+func (s *journalSlot) version() uint32 {
+	if s.truncations {
+		return journalVersionTruncations
+	}
+	return journalVersion
 }
 
 func (s journalSlot) appendTo(dst []byte) []byte {
 	start := len(dst)
 	dst = binary.BigEndian.AppendUint32(dst, journalSlotMagic)
 	dst = binary.BigEndian.AppendUint32(dst, 0) // CRC, set below
-	dst = binary.BigEndian.AppendUint32(dst, journalVersion)
+	dst = binary.BigEndian.AppendUint32(dst, s.version())
 	dst = binary.BigEndian.AppendUint32(dst, s.incarnation)
 	dst = binary.BigEndian.AppendUint64(dst, s.serial)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(s.trackBytes))
@@ -72,10 +82,12 @@ func readJournalSlot(src []byte) (journalSlot, error) {
 	if binary.BigEndian.Uint32(src[4:]) != crc32.Checksum(src[8:], castagnoli) {
 		return journalSlot{}, errJournalSlot
 	}
-	if v := binary.BigEndian.Uint32(src[8:]); v != journalVersion {
-		return journalSlot{}, fmt.Errorf("%w %d, want %d", ErrJournalVersion, v, journalVersion)
+	v := binary.BigEndian.Uint32(src[8:])
+	if v != journalVersion && v != journalVersionTruncations {
+		return journalSlot{}, fmt.Errorf("%w %d, want %d or %d", ErrJournalVersion, v, journalVersion, journalVersionTruncations)
 	}
 	s := journalSlot{
+		truncations: v == journalVersionTruncations,
 		incarnation: binary.BigEndian.Uint32(src[12:]),
 		serial:      binary.BigEndian.Uint64(src[16:]),
 		trackBytes:  int64(binary.BigEndian.Uint64(src[24:])),
@@ -88,13 +100,31 @@ func readJournalSlot(src []byte) (journalSlot, error) {
 	return s, nil
 }
 
-// JournalEntry is one batch in the journal.
+// JournalEntry is one batch in the journal, or a truncation (see JournalTruncation).
 type JournalEntry struct {
 	TopicID     wire.TopicID
 	Partition   wire.PartitionIndex
 	BaseOffset  wire.Offset
 	LeaderEpoch wire.LeaderEpoch
 	Batch       wire.RecordBatch // as it stands in the segment: offset, epoch and time are set
+	Truncation  bool             // the partition's earlier entries that reach BaseOffset are void; there is no Batch
+	Void        bool             // set by JournalReader: a later truncation says that this batch is not to be replayed
+}
+
+// JournalTruncation makes the entry which says that all earlier ones of the partition are void that have records at from or after
+// it: the log is about to be cut there (TruncatePlan), or, with from 0, has been in synced segments up to its end when it left this
+// journal for another one, or is about to be made anew. It is on disk before the log is changed, and the log is changed, durably,
+// before later entries of the partition are appended; so no later start needs to cut anything. Only a journal with
+// JournalConfig.Truncations takes it.
+func JournalTruncation(id wire.TopicID, partition wire.PartitionIndex, from wire.Offset) JournalEntry {
+	return JournalEntry{TopicID: id, Partition: partition, BaseOffset: from, LeaderEpoch: wire.NoLeaderEpoch, Truncation: true}
+}
+
+func (e *JournalEntry) kind() uint32 {
+	if e.Truncation {
+		return journalTruncationKind
+	}
+	return journalBatchKind
 }
 
 // journalRecord is an entry with what its header says about the journal.
@@ -110,7 +140,7 @@ func appendJournalHeader(dst []byte, slot *journalSlot, sequence, synced uint64,
 	dst = binary.BigEndian.AppendUint32(dst, journalEntryMagic)
 	dst = binary.BigEndian.AppendUint32(dst, 0) // CRC, set below
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(e.Batch)))
-	dst = binary.BigEndian.AppendUint32(dst, journalBatchKind)
+	dst = binary.BigEndian.AppendUint32(dst, e.kind())
 	dst = binary.BigEndian.AppendUint32(dst, slot.incarnation)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(e.LeaderEpoch))
 	dst = binary.BigEndian.AppendUint64(dst, sequence)
@@ -131,11 +161,14 @@ func appendJournalHeader(dst []byte, slot *journalSlot, sequence, synced uint64,
 // and must not compute a checksum over megabytes for each place where a client put it.
 func readJournalEntry(src []byte, slot *journalSlot) (rec journalRecord, size int, err error) {
 	if len(src) < journalEntryOverhead || binary.BigEndian.Uint32(src) != journalEntryMagic ||
-		binary.BigEndian.Uint32(src[12:]) != journalBatchKind ||
 		binary.BigEndian.Uint32(src[16:]) != slot.incarnation || binary.BigEndian.Uint64(src[64:]) != slot.salt {
 		return rec, 0, errJournalEntry
 	}
-	length := binary.BigEndian.Uint32(src[8:])
+	length, kind := binary.BigEndian.Uint32(src[8:]), binary.BigEndian.Uint32(src[12:])
+	truncation := kind == journalTruncationKind && slot.truncations && length == 0
+	if kind != journalBatchKind && !truncation {
+		return rec, 0, errJournalEntry
+	}
 	if uint64(length) > uint64(len(src)-journalEntryOverhead) {
 		return rec, 0, errJournalEntry
 	}
@@ -151,6 +184,7 @@ func readJournalEntry(src []byte, slot *journalSlot) (rec journalRecord, size in
 		BaseOffset:  wire.Offset(binary.BigEndian.Uint64(src[56:])),
 		LeaderEpoch: wire.LeaderEpoch(binary.BigEndian.Uint32(src[20:])),
 		Batch:       wire.RecordBatch(src[journalEntryOverhead:end:end]),
+		Truncation:  truncation,
 	}
 	return rec, journalEntrySize(int(length)), nil
 }

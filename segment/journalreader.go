@@ -32,6 +32,7 @@ type JournalReader struct {
 	buf      []byte       // the track that is being read
 	at       int          // position in it
 	expected uint64       // sequence number of the next entry
+	voids    journalVoids // the truncations that the journal has
 	done     bool
 	err      error
 }
@@ -55,6 +56,11 @@ func ReadJournal(r io.ReaderAt, size int64) (*JournalReader, error) {
 	jr := &JournalReader{r: r, size: size, slot: slot, expected: slot.floor}
 	if jr.runs, err = jr.findRuns(); err != nil {
 		return nil, err
+	}
+	if slot.truncations {
+		if jr.voids, err = jr.findVoids(); err != nil {
+			return nil, err
+		}
 	}
 	return jr, jr.start()
 }
@@ -147,6 +153,7 @@ func (jr *JournalReader) Next() (e JournalEntry, ok bool) {
 			break
 		}
 		if rec.sequence >= jr.slot.floor {
+			rec.entry.Void = jr.voids.has(&rec)
 			return rec.entry, true
 		}
 	}

@@ -11,6 +11,8 @@ type JournalReplayReport struct {
 	Entries  int // that the journal held since its last checkpoint
 	Replayed int // of them, appended because the log had lost them
 	Orphans  int // of them, for logs that are no more: their topics were deleted
+	Void     int // of them, truncations, and batches that those have cut off
+	Refused  int // of them, of an earlier leader epoch than the log has reached: no part of it
 	Logs     int // that were made durable
 }
 
@@ -66,6 +68,10 @@ func ReplayJournal(fsys FS, jr *JournalReader, now wire.Timestamp, find func(wir
 
 func (r *journalReplay) entry(e JournalEntry) error {
 	r.report.Entries++
+	if e.Truncation || e.Void {
+		r.report.Void++
+		return nil
+	}
 	if err := checkReplay(e); err != nil {
 		return err
 	}
@@ -78,9 +84,12 @@ func (r *journalReplay) entry(e JournalEntry) error {
 		r.seen[l] = true
 		r.logs = append(r.logs, l)
 	}
-	replayed, err := l.Replay(r.fs, e, r.now)
-	if replayed {
+	outcome, err := l.Replay(r.fs, e, r.now)
+	switch outcome {
+	case ReplayAppended:
 		r.report.Replayed++
+	case ReplayRefused:
+		r.report.Refused++
 	}
 	return err
 }

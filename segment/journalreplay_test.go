@@ -298,3 +298,75 @@ func TestReplayPassesEveryFaultOn(t *testing.T) {
 		}
 	}
 }
+
+// TestReplayRefusesEarlierEpochs: what a log went on without does not come back behind what it went on with.
+func TestReplayRefusesEarlierEpochs(t *testing.T) {
+	fsys := newFS(t)
+	log := newLog(t, fsys, segment.DefaultConfig())
+	err := journalOf(fsys, smallJournal, journalled(batchAt(0, 5, 3, "x")), journalled(batchAt(3, 4, 1, "old")), journalled(batchAt(3, 5, 1, "x")),
+		journalled(batchAt(4, 4, 3, "old")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := replay(fsys, smallJournal, log)
+	if want := (segment.JournalReplayReport{Entries: 4, Replayed: 2, Refused: 2, Logs: 1}); err != nil || report != want {
+		t.Fatalf("report %+v (%v), want %+v", report, err, want)
+	}
+	if log.LogEndOffset() != 4 {
+		t.Fatalf("the log ends at %d", log.LogEndOffset())
+	}
+}
+
+// TestReplayLeavesVoidEntriesOut: a log that was cut and not appended to since has not the entries that are void.
+func TestReplayLeavesVoidEntriesOut(t *testing.T) {
+	fsys := newFS(t)
+	log := newLog(t, fsys, segment.DefaultConfig())
+	cfg := smallJournal
+	cfg.Truncations = true
+	err := journalOf(fsys, cfg, journalled(batchAt(0, 1, 3, "x")), journalled(batchAt(3, 1, 3, "cut")), journalled(batchAt(9, 1, 3, "cut")),
+		segment.JournalTruncation(log.TopicID(), 0, 5), journalled(batchAt(3, 1, 2, "x")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := replay(fsys, cfg, log)
+	if want := (segment.JournalReplayReport{Entries: 5, Replayed: 2, Void: 3, Logs: 1}); err != nil || report != want {
+		t.Fatalf("report %+v (%v), want %+v", report, err, want)
+	}
+	if log.LogEndOffset() != 5 {
+		t.Fatalf("the log ends at %d", log.LogEndOffset())
+	}
+}
+
+// TestEpochsAreCutDurably: a crash in a truncation may leave epochs of what is cut in their file. They are gone before the log goes
+// on, since a later crash could not tell them from those of what is appended.
+func TestEpochsAreCutDurably(t *testing.T) {
+	fsys := newFS(t)
+	log := newLog(t, fsys, segment.DefaultConfig())
+	log.AssignEpoch(7, 0)
+	if err := fsys.WriteFileAtomic("logs/t-0/"+segment.LeaderEpochCheckpoint, log.EpochCheckpoint()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time there is a batch
+		fsys = fsys.Crash()
+		var err error
+		if log, _, err = segment.OpenLog(fsys, "logs/t-0", segment.DefaultConfig(), segment.OpenOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if log.LogEndOffset() > 0 {
+			break
+		}
+		if _, err := log.Replay(fsys, journalled(batchAt(0, 3, 1, "x")), 1000); err != nil {
+			t.Fatal(err)
+		}
+		f, err := fsys.OpenFile(log.ActiveSegment().LogName(), segment.ReadWrite, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := log.LatestEpoch(); got != 3 {
+		t.Fatalf("epoch %d, the batch has 3", got)
+	}
+}

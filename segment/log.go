@@ -60,6 +60,7 @@ type Log struct {
 	cleaned       wire.Offset // where the last cleaning ended; NoOffset if there was none
 	rolling       bool        // between PlanRoll and Rolled or RollAbandoned
 	swapping      bool        // between PlanSwap and Cleaned or SwapAbandoned
+	truncating    bool        // between PlanTruncate or PlanTruncateFully and Truncated
 }
 
 func newLog(dir string, cfg Config) *Log {

@@ -20,6 +20,9 @@ type SyncFile struct {
 // PlanSync plans to make durable what was written, which ends at written.
 func (l *Log) PlanSync(written wire.Offset) SyncPlan {
 	p := SyncPlan{UpTo: written}
+	if l.truncating {
+		p.UpTo = l.recoveryPoint // files that the truncation cuts or removes: what is below the cut is synced all the same
+	}
 	for _, s := range l.segments {
 		if s.nextOffset < l.recoveryPoint || s.baseOffset > written {
 			continue

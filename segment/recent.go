@@ -100,6 +100,23 @@ func (r *recentBatches) release(below wire.Offset) {
 	}
 }
 
+// endBelow is where the batch ends that is before the first one which reaches off; known is false if the ring has no such batch.
+func (r *recentBatches) endBelow(off wire.Offset) (end wire.Offset, known bool) {
+	i := sort.Search(int(r.count), func(i int) bool { return r.at(i).last >= off })
+	if i == 0 {
+		return 0, false
+	}
+	return r.at(i-1).last + 1, true
+}
+
+// truncate forgets the batches from the log's new end on.
+func (r *recentBatches) truncate(end wire.Offset) {
+	for r.count > 0 && r.at(int(r.count)-1).last >= end {
+		r.pop()
+	}
+	r.visible = min(r.visible, end)
+}
+
 // drop forgets the batches that end below an offset, whatever their visibility: they lie elsewhere now.
 func (r *recentBatches) drop(below wire.Offset) {
 	for r.count > 0 && r.at(0).last < below {

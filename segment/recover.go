@@ -47,6 +47,7 @@ type opener struct {
 	walker  walker
 	badTail bool // damage reaches the end of the last segment
 	renamed bool // names changed: the directory is synced at the end
+	uncut   bool // leader-epoch-checkpoint has epochs that began at the log's end or after it
 
 	listed   bool // the list below is the directory's
 	numbered []dirFile
@@ -227,7 +228,7 @@ func (o *opener) bound() error {
 	for _, s := range l.segments {
 		l.size += int64(s.size)
 	}
-	l.epochsDirty = l.epochs.TruncateFromEnd(end) || l.epochsDirty
+	o.uncut = l.epochs.TruncateFromEnd(end)
 	l.epochsDirty = l.epochs.TruncateFromStart(l.start) || l.epochsDirty
 	return nil
 }
@@ -282,10 +283,18 @@ func (o *opener) startSegment(base wire.Offset) error {
 	return f.Close()
 }
 
-// finish makes the changes of names durable, and leaves no memory with the log that an idle one does not need.
+// finish makes the changes of names durable, and leaves no memory with the log that an idle one does not need. Epochs that were cut
+// off are durably gone before anything is appended: what a follower appends there may be of an earlier epoch.
 func (o *opener) finish() error {
+	l := o.log
 	o.report.ScannedBytes = o.walker.bytes
-	o.log.ReleaseMemory()
+	l.ReleaseMemory()
+	if o.uncut {
+		if err := o.fs.WriteFileAtomic(o.dir+"/"+LeaderEpochCheckpoint, l.EpochCheckpoint()); err != nil {
+			return fmt.Errorf("segment: write %s of %s: %w", LeaderEpochCheckpoint, o.dir, err)
+		}
+		l.epochsDirty = false
+	}
 	if !o.renamed {
 		return nil
 	}

@@ -6,33 +6,46 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
+// ReplayOutcome says what Log.Replay did with a batch.
+type ReplayOutcome uint8
+
+// The outcomes of Log.Replay.
+const (
+	ReplaySkipped  ReplayOutcome = iota // the log has those offsets
+	ReplayAppended                      // the log had lost it
+	ReplayRefused                       // the log has gone on under a later leader epoch
+)
+
 // Replay brings a journalled batch back that the log has lost; ReplayJournal calls it for all of a journal. It is for the time
 // between OpenLog and service: it writes through fsys, rolls where that is due, and syncs nothing but what a roll seals. A
-// batch below the log end offset is skipped; that is not told from one whose place another batch has taken.
+// batch below the log end offset is skipped; that is not told from one whose place another batch has taken. A batch of an earlier
+// leader epoch than the log's newest is refused: it was never part of what the log holds before it.
 //
 // Errors: *CorruptionError if offsets are missing between the log's end and the batch, or the log ends inside it; the file
 // system's. The log is then as it was before.
-func (l *Log) Replay(fsys FS, e JournalEntry, now wire.Timestamp) (replayed bool, err error) {
+func (l *Log) Replay(fsys FS, e JournalEntry, now wire.Timestamp) (ReplayOutcome, error) {
 	b, end := e.Batch, l.LogEndOffset()
 	switch {
 	case b.LastOffset() < end:
-		return false, nil
+		return ReplaySkipped, nil
+	case b.PartitionLeaderEpoch() < l.LatestEpoch():
+		return ReplayRefused, nil
 	case b.BaseOffset() < end:
-		return false, l.replayError(fmt.Sprintf("the journal has a batch of offsets %d to %d", b.BaseOffset(), b.LastOffset()))
+		return ReplaySkipped, l.replayError(fmt.Sprintf("the journal has a batch of offsets %d to %d", b.BaseOffset(), b.LastOffset()))
 	case b.BaseOffset() > end && !l.config.Compact: // a follower's compacted log may have gaps
-		return false, l.replayError(fmt.Sprintf("the journal goes on at offset %d", b.BaseOffset()))
+		return ReplaySkipped, l.replayError(fmt.Sprintf("the journal goes on at offset %d", b.BaseOffset()))
 	}
 	if l.NeedsRollReplicated(b, now) {
 		if err := l.rollNow(fsys, b.BaseOffset()); err != nil {
-			return false, err
+			return ReplaySkipped, err
 		}
 	}
 	p := l.AppendReplicated(b, now)
 	if err := p.write(fsys); err != nil {
 		l.Undo(p)
-		return false, err
+		return ReplaySkipped, err
 	}
-	return true, nil
+	return ReplayAppended, nil
 }
 
 func (l *Log) replayError(reason string) error {

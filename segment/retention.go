@@ -11,13 +11,13 @@ import (
 // PlanRetention gives the segments that may go, oldest first: below the log start offset always; by retention.ms and
 // retention.bytes if cleanup.policy has delete. None reaches above the high watermark. The active segment may be the last of
 // them if it has records: it is rolled before it is dropped (UnifiedLog.deleteOldSegments). While a
-// cleaned segment is swapped in there are none.
+// cleaned segment is swapped in or the log is truncated there are none.
 func (l *Log) PlanRetention(now wire.Timestamp, highWatermark wire.Offset) []*Segment {
 	excess := int64(-1)
 	if l.config.Delete && l.config.RetentionBytes >= 0 {
 		excess = l.size - l.config.RetentionBytes
 	}
-	if l.swapping {
+	if l.swapping || l.truncating {
 		return nil
 	}
 	n := 0

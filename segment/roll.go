@@ -88,8 +88,8 @@ func (l *Log) PlanRoll() RollPlan { return l.PlanRollAt(l.LogEndOffset()) }
 // for relative offsets.
 func (l *Log) PlanRollAt(base wire.Offset) RollPlan {
 	s := l.ActiveSegment()
-	if l.rolling || base < s.nextOffset || base == s.baseOffset {
-		panic("BUG: roll while rolling, below the log end offset, or of an empty segment to itself")
+	if l.rolling || l.truncating || base < s.nextOffset || base == s.baseOffset {
+		panic("BUG: roll while rolling or truncated, below the log end offset, or of an empty segment to itself")
 	}
 	l.rolling = true
 	p := RollPlan{

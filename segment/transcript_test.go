@@ -20,7 +20,8 @@ import (
 //	append [n=1] [records=1] [value=bytes] [ts= step=] [pid= pepoch= seq=] [epoch=] [txn]   n batches
 //	replicate base= [records=] [epoch=]     a batch with its offset
 //	undo n=                                 take the newest n appends back
-//	roll, flush, close, kill, crash, segments, files
+//	cut to=, empty to=          truncate the log, or all of it so that it begins there
+//	roll, flush, close, kill, crash, segments, files, epochs
 //	truncate file= size=, damage file= at=, zeros file= size=, remove file=, put file= (input is the content)
 //	open [clean] [recovery-point=] [start=]
 //	fetch from= [bound=], time ts= [bound=], max-time, epoch e=, assign e= [start=]
@@ -74,7 +75,7 @@ func (p *player) run() error {
 		"kill": p.kill, "crash": p.crash, "segments": p.segments, "files": p.files, "truncate": p.truncate, "damage": p.damage,
 		"zeros": p.zeros, "remove": func() error { return p.fs.Remove(p.file()) }, "put": p.put, "open": p.open, "fetch": p.fetch,
 		"time": p.time, "max-time": p.maxTime, "epoch": p.epoch, "assign": p.assign, "retain": p.retain, "advance": p.advance,
-		"producers": p.producers, "expire": p.expire, "release": p.release, "cat": p.cat,
+		"cut": p.cut, "empty": p.empty, "epochs": p.epochs, "producers": p.producers, "expire": p.expire, "release": p.release, "cat": p.cat,
 	}
 	return commands[p.d.Cmd]()
 }
@@ -352,6 +353,40 @@ func (p *player) retain() error {
 
 func (p *player) advance() error {
 	p.printf("advanced %t, start %d", p.h.log.AdvanceStart(wire.Offset(p.num("to", 0))), p.h.log.LogStartOffset())
+	return nil
+}
+
+func (p *player) cut() error {
+	plan, ok := p.h.log.PlanTruncate(wire.Offset(p.num("to", 0)))
+	if !ok {
+		p.printf("nothing to cut")
+		return nil
+	}
+	return p.truncated(plan)
+}
+
+func (p *player) empty() error {
+	return p.truncated(p.h.log.PlanTruncateFully(wire.Offset(p.num("to", 0))))
+}
+
+func (p *player) truncated(plan segment.TruncatePlan) error {
+	p.printf("recovery point %d at most", plan.RecoveryPoint())
+	if err := p.h.truncate(&plan); err != nil {
+		return err
+	}
+	if rep := plan.Report(); rep.Damage != nil || rep.TruncatedAt >= 0 {
+		p.printf("cut %d bytes more at offset %d, damage %v", rep.TruncatedBytes, rep.TruncatedAt, rep.Damage)
+	}
+	p.plans = nil
+	return p.segments()
+}
+
+func (p *player) epochs() error {
+	data, err := p.fs.ReadFile(transcriptDir + "/" + segment.LeaderEpochCheckpoint)
+	if err != nil {
+		return err
+	}
+	p.printf("in memory\n%sin the file\n%s", p.h.log.EpochCheckpoint(), data)
 	return nil
 }
 
