@@ -15,12 +15,14 @@ func allocated() uint64 {
 // hotPaths are the calls that every request makes; in a steady state none of them allocates.
 func hotPaths(t testing.TB) map[string]func() {
 	produce, fetch := golden(t, "produce_request.txt"), golden(t, "fetch_request.txt")
+	fetchResponse := golden(t, "fetch_response.txt")
 	batch := batchesOf(t, readCaptured(t, "java-none.log"))[0]
 	packed := batchesOf(t, readCaptured(t, "java-snappy.log"))[0]
 	header := AppendRequestHeader(nil, RequestHeader{Key: KeyProduce, Version: 13, ClientID: []byte("client")})
 	var (
 		pr      ProduceRequest
 		fr      FetchRequest
+		answer  FetchResponseView
 		builder BatchBuilder
 		dec     Decompressor
 		dst     []byte
@@ -42,6 +44,8 @@ func hotPaths(t testing.TB) map[string]func() {
 		"AppendResponseHeader":   func() { dst = AppendResponseHeader(dst[:0], KeyFetch, 18, 1) },
 		"ProduceRequest.Read":    func() { pr.Read(produce, 13) },
 		"FetchRequest.Read":      func() { fr.Read(fetch, 18) },
+		"FetchRequest.Append":    func() { dst = fr.AppendTo(dst[:0], 18) },
+		"FetchResponseView.Read": func() { answer.Read(fetchResponse, 18) },
 		"ProduceResponse.Append": func() { dst = produced.AppendTo(dst[:0], 13) },
 		"FetchResponse.Append":   func() { dst, pieces = fetched.AppendTo(dst[:0], 18, pieces[:0]) },
 		"ProduceResponse.Refuse": func() { refused.Refuse(&pr, UnsupportedVersion) },

@@ -226,6 +226,7 @@ func TestFetchRequestAgreesWithKmsg(t *testing.T) {
 			t.Fatal(err)
 		}
 		compareFetchRequest(t, &got, &back, v)
+		equalBytes(t, got.AppendTo(nil, v), back.AppendTo(nil))
 	})
 }
 
@@ -266,11 +267,11 @@ func randomFetchRequest(r random, v APIVersion) *kmsg.FetchRequest {
 }
 
 func compareFetchRequest(t *testing.T, got *FetchRequest, k *kmsg.FetchRequest, v APIVersion) {
-	replica, epoch := k.ReplicaID, int64(-1)
+	replica, epoch := k.ReplicaID, int64(NoBrokerEpoch)
 	if v >= 15 {
 		replica, epoch = k.ReplicaState.ID, k.ReplicaState.Epoch
 	}
-	equal(t, "replica", []int64{int64(got.ReplicaID), got.ReplicaEpoch}, []int64{int64(replica), epoch})
+	equal(t, "replica", []int64{int64(got.ReplicaID), int64(got.ReplicaEpoch)}, []int64{int64(replica), epoch})
 	equal(t, "limits", [...]int32{got.MaxWaitMS, got.MinBytes, got.MaxBytes, int32(got.IsolationLevel), got.SessionID, got.SessionEpoch},
 		[...]int32{k.MaxWaitMillis, k.MinBytes, k.MaxBytes, int32(k.IsolationLevel), k.SessionID, k.SessionEpoch})
 	equal(t, "rack", string(got.RackID), k.Rack)
@@ -299,6 +300,7 @@ func compareFetchRequest(t *testing.T, got *FetchRequest, k *kmsg.FetchRequest, 
 }
 
 func TestFetchResponseAgreesWithKmsg(t *testing.T) {
+	var read FetchResponseView
 	eachVersion(t, KeyFetch, func(t *testing.T, v APIVersion, r random) {
 		k := kmsg.NewFetchResponse()
 		k.Version, k.ThrottleMillis, k.ErrorCode, k.SessionID = int16(v), r.int32(), r.int16(), r.int32()
@@ -315,6 +317,10 @@ func TestFetchResponseAgreesWithKmsg(t *testing.T) {
 		}
 		dst, pieces := ours.AppendTo(nil, v, nil)
 		equalBytes(t, interleave(dst, pieces, counting), k.AppendTo(nil))
+		if err := read.Read(k.AppendTo(nil), v); err != nil {
+			t.Fatal(err)
+		}
+		compareFetchView(t, &read, &ours, v)
 	})
 }
 

@@ -11,8 +11,8 @@ import "math"
 // Apache Kafka 4 serves version 4 and later. Versions 0 to 3 are read here too: clients that detect a batch's magic by
 // itself read v2 batches from such an answer.
 type FetchRequest struct {
-	ReplicaID      NodeID // -1 for a consumer
-	ReplicaEpoch   int64  // the follower's broker epoch, -1 if not told
+	ReplicaID      NodeID      // -1 for a consumer
+	ReplicaEpoch   BrokerEpoch // the follower's, NoBrokerEpoch if not told
 	MaxWaitMS      int32
 	MinBytes       int32
 	MaxBytes       int32 // MaxInt32 if the version has no such field
@@ -79,7 +79,7 @@ func (r *FetchRequest) Read(body []byte, v APIVersion) error {
 
 // reset gives every field its default and keeps the slices' room.
 func (r *FetchRequest) reset() {
-	*r = FetchRequest{ReplicaID: -1, ReplicaEpoch: -1, MaxBytes: math.MaxInt32, SessionEpoch: -1,
+	*r = FetchRequest{ReplicaID: NoNode, ReplicaEpoch: NoBrokerEpoch, MaxBytes: math.MaxInt32, SessionEpoch: -1,
 		Topics: reuse(r.Topics), Forgotten: reuse(r.Forgotten), partitions: reuse(r.partitions), forgotten: reuse(r.forgotten)}
 }
 
@@ -124,7 +124,7 @@ func (r *FetchRequest) readTags(in *reader) {
 			r.ClusterID = in.nullableString()
 		case 1:
 			r.ReplicaID = NodeID(in.int32())
-			r.ReplicaEpoch = in.int64()
+			r.ReplicaEpoch = BrokerEpoch(in.int64())
 			in.skipTags()
 		}
 		in.closeTag(end)

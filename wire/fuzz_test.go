@@ -62,6 +62,18 @@ func FuzzFetchRequest(f *testing.F) {
 	})
 }
 
+func FuzzFetchResponse(f *testing.F) {
+	f.Add(golden(f, "fetch_response.txt"), byte(18))
+	var r FetchResponseView
+	f.Fuzz(func(t *testing.T, body []byte, v byte) {
+		notMuch(t, body, 200, func() {
+			if err := r.Read(body, APIVersion(v%19)); err != nil && !errors.Is(err, ErrMalformed) {
+				t.Error(err)
+			}
+		})
+	})
+}
+
 func FuzzRecordBatch(f *testing.F) {
 	for _, name := range []string{"java-none.log", "java-gzip.log", "java-snappy.log", "java-lz4.log", "java-zstd.log", "kcat-snappy.log"} {
 		f.Add(readCaptured(f, name))

@@ -130,6 +130,7 @@ func TestGoldenFetchRequest(t *testing.T) {
 		if err := got.Read(src, v); err != nil {
 			t.Fatal(err)
 		}
+		equalBytes(t, got.AppendTo(nil, v), src)
 		got.partitions, got.forgotten = nil, nil
 		equal(t, "request", got, goldenFetchRequest(v))
 	})
@@ -182,25 +183,87 @@ func goldenFetchRequest(v APIVersion) FetchRequest {
 
 func TestGoldenFetchResponse(t *testing.T) {
 	goldenVersions(t, "fetch_response.txt", func(t *testing.T, v APIVersion, want []byte) {
-		name, id := nameOrID("orders", v >= 13)
-		failed := FailedFetch(8, NotLeaderOrFollower)
-		failed.DivergingEpoch = EpochEndOffset{Set: true, Epoch: 4, EndOffset: 44}
-		failed.CurrentLeader = CurrentLeader{Set: true, Leader: 2, Epoch: 9}
-		failed.SnapshotID = EpochEndOffset{Set: true, Epoch: 3, EndOffset: 33}
-		r := FetchResponse{ThrottleMS: 11, SessionID: 12, Topics: []FetchTopicResponse{{Name: name, ID: id,
-			Partitions: []FetchPartitionResponse{
-				{Index: 7, HighWatermark: 100, LastStableOffset: 90, LogStartOffset: 3, PreferredReadReplica: 2, RecordsLength: 5,
-					Aborted: []AbortedTransaction{{ProducerID: 1000, FirstOffset: 50}}},
-				failed,
-				{Index: 9, HighWatermark: 100, LastStableOffset: 100, PreferredReadReplica: -1, RecordsLength: 200,
-					Aborted: []AbortedTransaction{}}}}},
-			NodeEndpoints: []NodeEndpoint{{Node: 2, Host: "node-2", Port: 9092, Rack: "r1"}}}
+		r := goldenFetchResponse(v)
 		dst, pieces := r.AppendTo([]byte("head"), v, nil)
 		if len(pieces) != 2 || SizeWithRecords(len(dst), pieces) != int64(len("head")+len(want)) {
 			t.Fatalf("pieces %v for %d bytes, want %d in all", pieces, len(dst), len("head")+len(want))
 		}
 		equalBytes(t, interleave(dst, pieces, counting)[len("head"):], want)
 	})
+}
+
+// goldenFetchResponse is the golden response; version v may have less.
+func goldenFetchResponse(v APIVersion) FetchResponse {
+	name, id := nameOrID("orders", v >= 13)
+	failed := FailedFetch(8, NotLeaderOrFollower)
+	failed.DivergingEpoch = EpochEndOffset{Set: true, Epoch: 4, EndOffset: 44}
+	failed.CurrentLeader = CurrentLeader{Set: true, Leader: 2, Epoch: 9}
+	failed.SnapshotID = EpochEndOffset{Set: true, Epoch: 3, EndOffset: 33}
+	return FetchResponse{ThrottleMS: 11, SessionID: 12, Topics: []FetchTopicResponse{{Name: name, ID: id,
+		Partitions: []FetchPartitionResponse{
+			{Index: 7, HighWatermark: 100, LastStableOffset: 90, LogStartOffset: 3, PreferredReadReplica: 2, RecordsLength: 5,
+				Aborted: []AbortedTransaction{{ProducerID: 1000, FirstOffset: 50}}},
+			failed,
+			{Index: 9, HighWatermark: 100, LastStableOffset: 100, PreferredReadReplica: -1, RecordsLength: 200,
+				Aborted: []AbortedTransaction{}}}}},
+		NodeEndpoints: []NodeEndpoint{{Node: 2, Host: "node-2", Port: 9092, Rack: "r1"}}}
+}
+
+// TestGoldenFetchResponseView: what is read of the golden response is what was put into it, as far as its version goes and but for
+// what a follower passes over.
+func TestGoldenFetchResponseView(t *testing.T) {
+	goldenVersions(t, "fetch_response.txt", func(t *testing.T, v APIVersion, src []byte) {
+		var got FetchResponseView
+		if err := got.Read(src, v); err != nil {
+			t.Fatal(err)
+		}
+		want := goldenFetchResponse(v)
+		if v < 7 {
+			want.SessionID = 0
+		}
+		if v < 1 {
+			want.ThrottleMS = 0
+		}
+		equal(t, "throttle, session", []int32{got.ThrottleMS, got.SessionID}, []int32{want.ThrottleMS, want.SessionID})
+		compareFetchView(t, &got, &want, v)
+	})
+}
+
+// compareFetchView compares the topics of what was read with those of what was written.
+func compareFetchView(t *testing.T, got *FetchResponseView, want *FetchResponse, v APIVersion) {
+	t.Helper()
+	equal(t, "topics", len(got.Topics), len(want.Topics))
+	for i := range got.Topics {
+		g, w := &got.Topics[i], &want.Topics[i]
+		compareTopic(t, g.Name, g.ID, string(w.Name), w.ID, v >= 13)
+		equal(t, "partitions", len(g.Partitions), len(w.Partitions))
+		for j := range g.Partitions {
+			p := w.Partitions[j]
+			p.forVersion(v)
+			equal(t, "partition", g.Partitions[j].FetchPartitionResponse, p)
+			equal(t, "records", len(g.Partitions[j].Records), int(p.RecordsLength))
+			if p.RecordsLength > 0 {
+				equalBytes(t, g.Partitions[j].Records, counting(int(p.RecordsLength)))
+			}
+		}
+	}
+}
+
+// forVersion makes p what a view of version v has of it.
+func (p *FetchPartitionResponse) forVersion(v APIVersion) {
+	p.Aborted = nil
+	if v < 12 {
+		p.DivergingEpoch, p.CurrentLeader, p.SnapshotID = EpochEndOffset{}, CurrentLeader{}, EpochEndOffset{}
+	}
+	if v < 11 {
+		p.PreferredReadReplica = NoNode
+	}
+	if v < 5 {
+		p.LogStartOffset = NoOffset
+	}
+	if v < 4 {
+		p.LastStableOffset = NoOffset
+	}
 }
 
 // interleave puts records where pieces say, as a connection does.
