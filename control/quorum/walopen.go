@@ -50,11 +50,11 @@ func (o *opening) readSegment(data []byte, end bool) error {
 	seg := w.last()
 	for seg.size < int64(len(data)) {
 		raw, err := soundBatch(data[seg.size:])
+		if err == nil && int64(raw.BaseOffset()) != w.next { // no part of the checksum: its sector may be the one that is missing
+			err = fmt.Errorf("%w: record %d where %d was due", errFormat, raw.BaseOffset(), w.next)
+		}
 		if err != nil && end && !witnessedBehind(data[seg.size+1:], w.next) {
 			return nil // torn
-		}
-		if err == nil && int64(raw.BaseOffset()) != w.next {
-			err = fmt.Errorf("%w: record %d where %d was due", errFormat, raw.BaseOffset(), w.next)
 		}
 		var b walBatch
 		if err == nil {
