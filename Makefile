@@ -13,8 +13,12 @@ FUZZTIME ?= 20s
 KILLS ?= 200
 APPKILLS ?= 20
 CUTS ?= 30
+# seeds of a simulation: how many, and which one alone
+SEEDS ?= 2000
+FROM ?= 1
+SEED ?=
 
-.PHONY: bench-compare help build run test unit test-race test-invariants test-engines test-clients cluster-free fuzz soak compat bench lint generate
+.PHONY: bench-compare help build run test unit test-race test-invariants test-engines test-clients cluster-free fuzz soak sim sim-mutants compat bench lint generate
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
@@ -64,6 +68,12 @@ soak: build ## KILLS (200) kill -9 and CUTS (30) power cuts under load, APPKILLS
 	RINGMILL_TEST_BINARY=$(BIN)/ringmill RINGMILL_TEST_KILLS=$(KILLS) RINGMILL_TEST_CUTS=$(CUTS) RINGMILL_TEST_KEEP=$${TMPDIR:-/tmp} \
 	  $(GO) test -v -count 1 -p 1 -timeout 3h ./tests/crash ./tests/eos
 	RINGMILL_TEST_BINARY=$(BIN)/ringmill RINGMILL_TEST_KILLS=$(APPKILLS) $(GO) test -v -count 1 -timeout 3h ./tests/apps
+
+sim: ## whole clusters on virtual time: SEEDS (2000) seeds from FROM on, or SEED alone with its trace
+	$(GO) run ./tools/simulate $(if $(SEED),-seed $(SEED) -trace,-seeds $(SEEDS) -from $(FROM))
+
+sim-mutants: ## whether the simulation finds planted faults: MUTANT picks by the beginning of the name
+	$(GO) run ./tools/simulate -mutants -mutant "$(MUTANT)"
 
 compat: ## public test suites on Apache Kafka and on ringmill, side by side; SUITES="kcat java-tools" picks
 	tests/compat/run.sh $(SUITES)

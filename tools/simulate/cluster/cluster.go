@@ -1,0 +1,112 @@
+package cluster
+
+import (
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/ringmill/ringmill/tools/simulate/world"
+)
+
+// Cluster is a run: nodes, clients, and what both have shown.
+type Cluster struct {
+	opt     Options
+	world   *world.World
+	network *world.Network // nodes are at places 0 to Nodes-1, all clients at the next
+	nodes   []*Node
+	admins  []*admin
+	quorum  *quorumLedger
+	calm    bool // the liveness phase: no faults, no new records
+	stats   stats
+}
+
+// stats are figures for the report.
+type stats struct {
+	faults, acked, elections int
+}
+
+// Setup is what a run may be given beside its seed.
+type Setup struct {
+	Faults *[]Fault  // in place of those that the seed draws
+	Trace  io.Writer // nil: nobody reads along
+}
+
+// Run makes one run.
+func Run(seed uint64, setup Setup) (r Result) {
+	w := world.New(seed, setup.Trace)
+	c := newCluster(w)
+	faults := DrawFaults(w.Faults, c.opt)
+	if setup.Faults != nil {
+		faults = *setup.Faults
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			w.Fail(panicInvariant(fmt.Sprint(cause)), "%v\n%s", cause, debug.Stack())
+		}
+		r = c.result(seed)
+	}()
+	c.run(faults)
+	return r
+}
+
+func newCluster(w *world.World) *Cluster {
+	c := &Cluster{opt: DrawOptions(w.Options), world: w, quorum: newQuorumLedger(w)}
+	w.Tracef("options   %s", c.opt)
+	c.network = w.NewNetwork(c.opt.Nodes+1, c.opt.Network)
+	for i := range c.opt.Nodes {
+		c.nodes = append(c.nodes, c.newNode(i))
+	}
+	for i := range c.opt.Admins {
+		c.admins = append(c.admins, c.newAdmin(i+1))
+	}
+	return c
+}
+
+// run is the two phases and the judgement.
+func (c *Cluster) run(faults []Fault) {
+	c.format()
+	for _, n := range c.nodes {
+		c.world.After(world.Between(c.world.Clock, 0, 200*time.Millisecond), n.comeBack)
+	}
+	for _, a := range c.admins {
+		a.start()
+	}
+	for _, f := range faults {
+		c.world.After(f.At, func() { c.strike(f) })
+	}
+	c.world.RunUntil(c.opt.Safety)
+	if c.world.Failure() == nil {
+		c.heal()
+		c.settle()
+	}
+	if c.world.Failure() == nil {
+		c.judge()
+	}
+}
+
+// settle lets the healed cluster become whole (whole).
+func (c *Cluster) settle() {
+	const step = 100 * time.Millisecond
+	for end := c.opt.Safety + c.opt.Liveness; c.world.Failure() == nil; {
+		c.world.RunUntil(c.world.Now() + step)
+		lacking := c.lacking()
+		if lacking == "" {
+			return
+		}
+		if c.world.Now() >= end {
+			c.world.Fail("whole", "%v after the last fault %s", c.opt.Liveness, lacking)
+		}
+	}
+}
+
+// clientPlace is where clients are in the network.
+func (c *Cluster) clientPlace() int { return c.opt.Nodes }
+
+func (c *Cluster) result(seed uint64) Result {
+	r := Result{
+		Seed: seed, Options: c.opt, Violation: c.world.Failure(), Hash: c.world.Hash(), Events: c.world.Events(), Simulated: c.world.Now(),
+		Faults: c.stats.faults, Acked: c.stats.acked, Elections: c.stats.elections, Committed: c.quorum.length(),
+	}
+	return r
+}

@@ -1,0 +1,98 @@
+package cluster
+
+import (
+	"errors"
+
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/quorum"
+)
+
+// controllerService does what a node does around the controller: on the quorum's leader it works on an image that has what it
+// proposed already, proposes the records of each request, and answers once they are applied.
+type controllerService struct {
+	node    *Node
+	leading bool
+	term    uint64
+	working *image.Image
+	next    uint64 // number of the newest proposal of this term
+	last    uint64 // the newest that is not applied; 0: none
+	waiting []waitingRequest
+}
+
+// waitingRequest is answered when its proposal is applied.
+type waitingRequest struct {
+	proposal uint64
+	answer   func()
+	refused  func()
+}
+
+// decide runs a request against the working image and proposes what it decides. answer runs when that is in the log; if it decided
+// nothing, when what it saw is. refused runs instead if this node is no controller, or is none any more before that.
+func (s *controllerService) decide(request func(m *image.Image) []image.Record, answer, refused func()) {
+	if !s.leading {
+		refused()
+		return
+	}
+	if records := request(s.working); len(records) > 0 && !s.propose(records) {
+		refused()
+		return
+	}
+	if s.last == 0 {
+		answer()
+		return
+	}
+	s.waiting = append(s.waiting, waitingRequest{s.last, answer, refused})
+}
+
+// propose hands records to the quorum; false if it takes none now.
+func (s *controllerService) propose(records []image.Record) bool {
+	n := s.node
+	working, err := s.working.With(records...)
+	if err != nil {
+		n.cluster.world.Fail("R3", "%s: the controller decided what its own image refuses: %v", n.process.Name(), err)
+		return false
+	}
+	s.next++
+	err = n.quorum.propose(s.next, image.AppendRecords(nil, s.working.Version(), records))
+	switch {
+	case errors.Is(err, quorum.ErrNotLeader), errors.Is(err, quorum.ErrNotReady), errors.Is(err, quorum.ErrBusy):
+		return false
+	case err != nil:
+		n.failed(err)
+		return false
+	}
+	s.working, s.last = working, s.next
+	return true
+}
+
+// lead says whether this node is the controller, and of which term. A new one begins with what is applied. Whether what an earlier one
+// proposed is in the log nobody knows.
+func (s *controllerService) lead(leading bool, term uint64) {
+	if s.leading == leading && (s.term == term || !leading) {
+		return
+	}
+	s.leading, s.term, s.last = leading, term, 0
+	if leading {
+		s.working, s.next = s.node.image, term<<32 // a number is never used again, whoever lives
+	}
+	refused := s.waiting
+	s.waiting = nil
+	for _, w := range refused {
+		w.refused()
+	}
+}
+
+// applied says that an own proposal is in the log and in the node's image.
+func (s *controllerService) applied(key proposalKey) {
+	if !s.leading || key.origin != s.node.raftID() {
+		return
+	}
+	for len(s.waiting) > 0 && s.waiting[0].proposal <= key.proposal {
+		w := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		w.answer()
+	}
+	if s.last == key.proposal {
+		s.last = 0
+	}
+}

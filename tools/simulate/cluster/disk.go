@@ -1,0 +1,98 @@
+package cluster
+
+import (
+	"errors"
+	"time"
+
+	"github.com/ringmill/ringmill/segment/segmenttest"
+	"github.com/ringmill/ringmill/tools/simulate/world"
+)
+
+// errSync is what the sync answers that fails.
+var errSync = errors.New("the disk has failed")
+
+// goDownWithin is after how long a node that was told to go down does so though it has not touched its disk.
+const goDownWithin = 100 * time.Millisecond
+
+// bringDown ends the node by a fault, at one of its next operations on the disk: between the write and the sync, in the middle of a
+// change of names. It is started again after length.
+func (n *Node) bringDown(kind FaultKind, length time.Duration) {
+	if !n.process.Running() || n.goingDown {
+		return
+	}
+	n.goingDown, n.ending, n.downFor = true, kind, length
+	if kind == CleanRestart {
+		n.process.After(0, n.stop)
+		return
+	}
+	if n.process.Paused() {
+		n.die()
+		return
+	}
+	n.fs.Inject(endAt(kind, n.cluster.world.Disk.IntN(8)))
+	n.process.After(goDownWithin, n.die)
+}
+
+// endAt fails the operations on the disk after some have passed; of a write half arrives. The error is one that the disk does not take
+// for its own, but for the sync of a FailedSync: what that covered may never reach the disk.
+func endAt(kind FaultKind, operations int) segmenttest.Injector {
+	return func(op segmenttest.Op) (int, error) {
+		switch {
+		case op.Kind == segmenttest.OpOpen || op.Kind == segmenttest.OpRead || op.Kind == segmenttest.OpReadDir:
+			return 0, nil
+		case kind == FailedSync && op.Kind == segmenttest.OpSync:
+			return 0, errSync
+		case operations > 0:
+			operations--
+			return 0, nil
+		}
+		return op.Len / 2, segmenttest.ErrPowerCut
+	}
+}
+
+// failed is what the node does about an error of its disk: it ends itself, and never tries again.
+func (n *Node) failed(err error) {
+	if !n.goingDown {
+		n.cluster.world.Fail("fail-stop", "%s: an error without a fault: %v", n.process.Name(), err)
+	}
+	n.die()
+}
+
+// die ends the process. What its disk keeps depends on why. The world brings it back later.
+func (n *Node) die() {
+	if !n.process.Running() {
+		return
+	}
+	n.cluster.world.Tracef("down      %s (%v)", n.process.Name(), n.ending)
+	n.process.End()
+	n.forget()
+	n.fs.Inject(nil)
+	switch n.ending {
+	case PowerCut, FailedSync: // after a failed sync nobody knows what the disk has: only a reboot reads it
+		n.fs = n.fs.Crash()
+	default:
+		n.fs.Kill()
+	}
+	n.goingDown = false
+	n.cluster.world.After(n.downFor, n.comeBack)
+}
+
+// comeBack starts a node that is down.
+func (n *Node) comeBack() {
+	if !n.process.Running() {
+		n.start()
+	}
+}
+
+// syncTime draws how long a sync takes.
+func (n *Node) syncTime() time.Duration {
+	c := n.cluster
+	d, r := c.opt.Disk, c.world.Disk
+	switch {
+	case n.slowDisks > 0:
+		return world.Between(r, d.SlowMax/2, 2*d.SlowMax)
+	case !c.calm && world.Chance(r, d.SlowShare):
+		return world.Between(r, d.SyncMax, d.SlowMax)
+	}
+	return world.Between(r, d.SyncMin, d.SyncMax)
+}

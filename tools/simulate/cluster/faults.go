@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/ringmill/ringmill/tools/simulate/world"
+)
+
+// FaultKind is a kind of fault.
+type FaultKind uint8
+
+// The kinds of faults.
+const (
+	Kill         FaultKind = iota // SIGKILL: what was written stays
+	PowerCut                      // what was not synced may be gone, page by page
+	PowerCutAll                   // of all nodes at once
+	Pause                         // SIGSTOP
+	CutOneWay                     // a hears b, b does not hear a
+	CutBothWays                   //
+	Isolate                       // from all other nodes, not from clients
+	IsolateAll                    // from clients too
+	SlowDisk                      // each sync takes long
+	FailedSync                    // the next sync fails: the node ends itself
+	CleanRestart                  // SIGTERM
+	faultKinds   = 11
+)
+
+var faultNames = [faultKinds]string{"kill", "power cut", "power cut of all", "pause", "one-way cut", "cut", "isolation", "full isolation",
+	"slow disk", "failed sync", "clean restart"}
+
+// String names the kind.
+func (k FaultKind) String() string { return faultNames[k] }
+
+// Target is which node a fault hits, settled when it happens.
+type Target uint8
+
+// The targets.
+const (
+	AnyNode    Target = iota // Fault.Node
+	Leader                   // of partition Fault.Node
+	Controller               // the quorum's leader
+	targets    = 3
+)
+
+// Fault is one fault of a run. All are drawn before it begins, so that a run may be repeated with some left out.
+type Fault struct {
+	At     time.Duration
+	Kind   FaultKind
+	Target Target
+	Node   int           // index of a node, or of a partition
+	Peer   int           // index of the other node of a cut, counted from the target
+	Length time.Duration // until healed, resumed or started again
+}
+
+// String is the fault as reports have it.
+func (f Fault) String() string {
+	target := fmt.Sprintf("node %d", f.Node)
+	switch f.Target {
+	case Leader:
+		target = fmt.Sprintf("the leader of partition %d", f.Node)
+	case Controller:
+		target = "the controller"
+	}
+	return fmt.Sprintf("%v  %v of %s (peer +%d) for %v", f.At.Round(time.Millisecond), f.Kind, target, f.Peer, f.Length.Round(time.Millisecond))
+}
+
+func drawFaultRates(r *rand.Rand) FaultRates {
+	rates := FaultRates{
+		Gap:    world.Pick(r, 150*time.Millisecond, 350*time.Millisecond, time.Second),
+		Length: world.Pick(r, 300*time.Millisecond, 1500*time.Millisecond, 3*time.Second),
+	}
+	for kind := range rates.Weight {
+		rates.Weight[kind] = world.Pick(r, 0, 0, 1, 3)
+	}
+	if !slices.ContainsFunc(rates.Weight[:], func(w int) bool { return w > 0 }) {
+		rates.Weight[Kill], rates.Weight[CutBothWays] = 1, 1
+	}
+	return rates
+}
+
+// DrawFaults draws a run's faults, in the order of time.
+func DrawFaults(r *rand.Rand, o Options) []Fault {
+	var kinds []FaultKind
+	for kind, weight := range o.Faults.Weight {
+		for range weight {
+			kinds = append(kinds, FaultKind(kind))
+		}
+	}
+	var faults []Fault
+	// the first faults may hit a cluster that has not come up yet
+	for at := time.Duration(r.ExpFloat64() * float64(o.Faults.Gap)); at < o.Safety; at += time.Duration(r.ExpFloat64() * float64(o.Faults.Gap)) {
+		f := Fault{At: at, Kind: world.Pick(r, kinds...), Peer: 1 + r.IntN(o.Nodes-1), Length: world.Between(r, 10*time.Millisecond, o.Faults.Length)}
+		f.Target = Target(r.IntN(targets))
+		f.Node = r.IntN(o.Nodes)
+		if f.Target == Leader {
+			f.Node = r.IntN(o.Partitions)
+		}
+		faults = append(faults, f)
+	}
+	return faults
+}
