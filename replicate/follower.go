@@ -106,17 +106,18 @@ func (p *Partition) AppendFetched(b wire.RecordBatch, now wire.Timestamp) (segme
 	return p.log.AppendReplicated(b, now), Planned
 }
 
-// Truncated says that a Truncation has been carried out, in the files and in the Log.
-func (p *Partition) Truncated(eff *Effects) {
+// Truncated says that a Truncation has been carried out, in the files and in the Log. durable says that what is left of the log is on
+// disk, as it is when a segment.TruncatePlan has run; it is not where there was nothing to cut.
+func (p *Partition) Truncated(durable bool, eff *Effects) {
 	if !p.truncating {
 		panic("BUG: a log was cut that nobody asked to cut")
 	}
 	p.truncating = false
 	end := p.log.LogEndOffset()
-	if p.log.LogStartOffset() == end {
+	p.written, p.synced = min(p.written, end), min(p.synced, end)
+	if durable {
 		p.written, p.synced = end, end
 	}
-	p.written, p.synced = min(p.written, end), min(p.synced, end)
 	if visible := min(max(p.highWatermark, p.log.LogStartOffset()), end); visible != p.highWatermark {
 		p.highWatermark = visible // only an unclean election takes back what was visible
 		p.wake(eff)

@@ -107,3 +107,18 @@ func (r *reign) safeEnd(p *Partition) wire.Offset {
 func (r *reign) joins(f *progress, end wire.Offset) bool {
 	return f.eligible && !f.lags(r.now, r.lagMax, end)
 }
+
+// LowWatermark is the offset below which neither this leader nor a replica that is in sync, or about to be, has records any more: what
+// DeleteRecords waits for. For a replica that does not lead it is its own log's start.
+func (p *Partition) LowWatermark() wire.Offset {
+	low := p.log.LogStartOffset()
+	if p.reign == nil {
+		return low
+	}
+	for i := range p.reign.others {
+		if f := &p.reign.others[i]; f.inSync || f.eligible {
+			low = min(low, f.logStart)
+		}
+	}
+	return low
+}

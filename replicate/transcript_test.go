@@ -13,7 +13,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// TestTranscripts plays testdata/*.txt: events of one partition, and what it wants done. Commands:
+// TestTranscripts plays testdata/alone/*.txt: events of one partition, and what it wants done. Commands:
 //
 //	create [policy=commit|interval|cache] [segment-bytes=] [reopen]   reopen: of the log as it is
 //	produce ref= acks=0|1|all [records=1] [pid= pepoch= seq=] [now=]
@@ -23,7 +23,7 @@ import (
 //
 // Each shows the effects, then the partition's offsets.
 func TestTranscripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+	datadriven.Walk(t, "testdata/alone", func(t *testing.T, file string) {
 		fsys := segmenttest.New(1)
 		if err := fsys.MkdirAll("/logs", 0o755); err != nil {
 			t.Fatal(err)
