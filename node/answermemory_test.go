@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"github.com/ringmill/ringmill/wire"
 )
 
 // limitAnswers lowers the bound of every loop.
@@ -87,12 +85,13 @@ func TestLargestAnswerGoesOut(t *testing.T) {
 // TestWaitingJoinsLetOthersDecode: members that wait for a group to form do not keep others' requests from being decoded,
 // however long theirs were.
 func TestWaitingJoinsLetOthersDecode(t *testing.T) {
-	tn := startNode(t, nodeOptions{shape: shape{"epoll", 2}, set: []string{"group.initial.rebalance.delay.ms=600000"}})
+	tn := startNode(t, nodeOptions{shape: shape{"epoll", 2}, seams: noDrain, set: []string{"group.initial.rebalance.delay.ms=600000"}})
 	c := tn.dial()
-	tn.awaitCoordinator(c)
 	const joins = decodeBytesMax>>20 + 2
 	for i := range joins {
-		tn.dial().send(longJoin(fmt.Sprint("g", i), 1<<20))
+		group := fmt.Sprint("g", i)
+		tn.awaitCoordinator(c, group)
+		tn.dial().send(longJoin(group, 1<<20))
 	}
 	await(t, "all wait, none is charged", func() bool {
 		tn.decoding.mu.Lock()
@@ -107,12 +106,14 @@ func TestWaitingJoinsLetOthersDecode(t *testing.T) {
 	c.alive()
 }
 
-// awaitCoordinator waits until group "g" has a coordinator that serves.
-func (tn *testNode) awaitCoordinator(c *client) {
-	find := kmsg.NewPtrFindCoordinatorRequest()
-	find.Version, find.CoordinatorKeys = 4, []string{"g"}
+// awaitCoordinator waits until a group has a coordinator that has loaded it. A Heartbeat would be told nothing of loading.
+func (tn *testNode) awaitCoordinator(c *client, group string) {
+	tn.t.Helper()
+	find, offsets := kmsg.NewPtrFindCoordinatorRequest(), kmsg.NewPtrOffsetFetchRequest()
+	find.Version, find.CoordinatorKeys = 4, []string{group}
+	offsets.Version, offsets.Group = 7, group
 	await(tn.t, "a coordinator", func() bool {
-		return c.call(find).(*kmsg.FindCoordinatorResponse).Coordinators[0].ErrorCode == 0 && tn.joinCode(c) != wire.CoordinatorLoadInProgress
+		return c.call(find).(*kmsg.FindCoordinatorResponse).Coordinators[0].ErrorCode == 0 && c.call(offsets).(*kmsg.OffsetFetchResponse).ErrorCode == 0
 	})
 }
 
@@ -123,13 +124,6 @@ func longJoin(group string, bytes int) *kmsg.JoinGroupRequest {
 	req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = 60_000, 600_000
 	req.Protocols = []kmsg.JoinGroupRequestProtocol{{Name: "range", Metadata: []byte(strings.Repeat("x", bytes))}}
 	return req
-}
-
-// joinCode is what a Heartbeat of an unknown group is told.
-func (tn *testNode) joinCode(c *client) wire.ErrorCode {
-	beat := kmsg.NewPtrHeartbeatRequest()
-	beat.Version, beat.Group = 3, "g"
-	return wire.ErrorCode(c.call(beat).(*kmsg.HeartbeatResponse).ErrorCode)
 }
 
 func (tn *testNode) waitingJoins() (n int) {

@@ -24,7 +24,7 @@ func coldCalls() int {
 func TestClientsThatGoWhileTheyWait(t *testing.T) {
 	waits := map[string]func(tn *testNode) func(i int) kmsg.Request{
 		"JoinGroup": func(tn *testNode) func(int) kmsg.Request {
-			tn.awaitCoordinator(tn.dial())
+			tn.awaitCoordinator(tn.dial(), "g")
 			return func(int) kmsg.Request { return longJoin("g", 10) }
 		},
 		"ShareFetch": func(tn *testNode) func(int) kmsg.Request {

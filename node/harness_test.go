@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds every wait of a test. It is only reached by one that fails.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func TestMain(m *testing.M) {
 	if os.Getenv("RINGMILL_TEST_LOG") == "" { // the log of nodes that are made to fail drowns what the tests say

@@ -84,6 +84,9 @@ func TestFrameLargerThanLoopsShare(t *testing.T) {
 	tn.dial().mustProduce("a", 0, batch(strings.Repeat("x", 3<<20)))
 }
 
+// noDrain has a node that stops close what is under way at once: for tests that leave requests waiting.
+func noDrain(s *seams) { s.drainTimeout = 0 }
+
 func quickSweeps(s *seams) {
 	s.requestTimeout, s.sweepInterval = 50*time.Millisecond, 10*time.Millisecond
 }

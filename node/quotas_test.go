@@ -389,6 +389,7 @@ func TestShareFetchOverQuota(t *testing.T) {
 	}
 	tn.setQuota(testClient, quota.ConsumerByteRate, 2_000) // 20,000 at once: less than a batch
 	r := tn.shareReader(topic, 1)
+	r.waitMS = 100 // what is over the quota waits in vain
 	r.call(r.request())
 	r.epoch++
 	for fetched := 0; fetched == 0; r.epoch++ {
@@ -406,10 +407,10 @@ func TestShareFetchOverQuota(t *testing.T) {
 	}
 }
 
-// A real client that is held to 1 MB/s and produces as fast as it may gets its burst, and then about its quota: over the
-// whole time no more than both together, and no less than a quarter of the rest.
+// A real client that is held to 1 MB/s and produces as fast as it may gets its burst, and then its quota: no more than both
+// together, however much it sends, and it does get on.
 func TestFranzProducerKeepsToItsQuota(t *testing.T) {
-	const limit, windows = 1 << 20, 4 // three seconds' burst
+	const limit, windows = 1 << 20, 2 // a second's burst
 	tn := startNode(t, nodeOptions{set: []string{fmt.Sprint("quota.window.num=", windows)}})
 	tn.createTopic("t", 1)
 	tn.setQuota(image.QuotaEntity{ClientID: image.NamedQuota("franz")}, quota.ProducerByteRate, limit)
@@ -417,14 +418,13 @@ func TestFranzProducerKeepsToItsQuota(t *testing.T) {
 	defer cancel()
 	producer := tn.kgo(t, kgo.ClientID("franz"), kgo.DefaultProduceTopic("t"), kgo.ProducerBatchCompression(kgo.NoCompression()))
 	value, began, sent := make([]byte, 32<<10), time.Now(), 0
-	for ; time.Since(began) < 8*time.Second; sent += len(value) {
+	for ; sent < (windows+2)*limit; sent += len(value) {
 		if err := producer.ProduceSync(ctx, kgo.SliceRecord(value)).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	seconds := time.Since(began).Seconds()
-	most := limit * (seconds + windows)
-	if float64(sent) > most || float64(sent) < limit*(seconds-1)/4 {
+	if most := limit * (seconds + windows); float64(sent) > most {
 		t.Errorf("%d bytes in %.1f s; at most %.0f may be", sent, seconds, most)
 	}
 	if tn.metrics.throttles[quotaProduce].requests.Get() == 0 {

@@ -10,7 +10,7 @@ import (
 // TestShareFetchEndsWithItsConnection: a fetch that would wait for a day leaves nothing behind when its client goes, and acquires
 // nothing any more.
 func TestShareFetchEndsWithItsConnection(t *testing.T) {
-	tn := startNode(t, nodeOptions{set: []string{"share.coordinator.state.topic.num.partitions=2"}})
+	tn := startNode(t, nodeOptions{seams: quickSweeps, set: []string{"share.coordinator.state.topic.num.partitions=2"}})
 	id := tn.shareTopic("t")
 	one, two := tn.shareReader(id, 1), tn.shareReader(id, 2)
 	one.waitMS = int32((24 * time.Hour).Milliseconds())
@@ -39,7 +39,7 @@ func TestShareFetchEndsWithItsConnection(t *testing.T) {
 // TestShareFetchBehindItsConnection: a request that is taken up when its connection has gone already begins no session: sessions
 // are few, and nothing would end it.
 func TestShareFetchBehindItsConnection(t *testing.T) {
-	tn := startNode(t, nodeOptions{set: []string{"share.coordinator.state.topic.num.partitions=2", "group.share.max.share.sessions=1"}})
+	tn := startNode(t, nodeOptions{seams: quickSweeps, set: []string{"share.coordinator.state.topic.num.partitions=2", "group.share.max.share.sessions=1"}})
 	id := tn.shareTopic("t")
 	tn.dial().mustProduce("t", 0, batch("a"))
 	tn.decoding.begin(decodeBytesMax)
@@ -50,6 +50,5 @@ func TestShareFetchBehindItsConnection(t *testing.T) {
 	await(t, "the connection is closed", func() bool { return tn.liveConns() < before })
 	tn.decoding.end(decodeBytesMax)
 	two := tn.shareReader(id, 2)
-	two.waitMS = 20_000
 	two.want("0-0/1", "a")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -19,8 +20,11 @@ type shareReader struct {
 	topic  wire.TopicID
 	member string
 	epoch  int32
-	waitMS int32
+	waitMS int32 // for records; patient, where a test knows that there are some
 }
+
+// patienceMS is the wait of who is about to get something: on a loaded machine that takes its time.
+const patienceMS = int32(patience / 2 / time.Millisecond)
 
 // shareTopic makes a topic whose partition 0 has a state in group "g" that begins at the log's start.
 func (tn *testNode) shareTopic(name string, configs ...string) wire.TopicID {
@@ -33,7 +37,7 @@ func (tn *testNode) shareTopic(name string, configs ...string) wire.TopicID {
 }
 
 func (tn *testNode) shareReader(topic wire.TopicID, member byte) *shareReader {
-	return &shareReader{client: tn.dial(), topic: topic, member: wire.TopicID{15: member}.String(), waitMS: 100}
+	return &shareReader{client: tn.dial(), topic: topic, member: wire.TopicID{15: member}.String(), waitMS: patienceMS}
 }
 
 // request is the session's next ShareFetch; acks are "first-last:types", each type a digit.
@@ -141,6 +145,14 @@ func (r *shareReader) want(acquired, values string, acks ...string) {
 	}
 }
 
+// wantNothing fails unless a fetch that waits for a moment comes back empty.
+func (r *shareReader) wantNothing(acks ...string) {
+	r.t.Helper()
+	r.waitMS = 100
+	r.want("", "", acks...)
+	r.waitMS = patienceMS
+}
+
 func TestShareFetch(t *testing.T) {
 	eachShape(t, func(t *testing.T, s shape) {
 		tn := startNode(t, nodeOptions{shape: s, set: []string{"share.coordinator.state.topic.num.partitions=2"}})
@@ -149,9 +161,8 @@ func TestShareFetch(t *testing.T) {
 		p.mustProduce("t", 0, batch("a", "b", "c"))
 		p.mustProduce("t", 0, batch("d", "e"))
 		one, two := tn.shareReader(id, 1), tn.shareReader(id, 2)
-		one.waitMS = 60_000 // there is always something for it, if late
 		one.want("0-4/1", "a b c d e")
-		two.want("", "")
+		two.wantNothing()
 		one.want("2-2/2", "c", "0-1:1", "2-2:2", "3-4:13") // what it gives back is there for itself, too
 		if got := one.acknowledge("2-2:2"); got != "NONE" {
 			t.Error(got)
@@ -180,7 +191,6 @@ func TestShareFetchWakes(t *testing.T) {
 	id := tn.shareTopic("t")
 	p := tn.dial()
 	one, two := tn.shareReader(id, 1), tn.shareReader(id, 2)
-	one.waitMS, two.waitMS = 60_000, 60_000
 	one.send(one.request())
 	p.mustProduce("t", 0, batch("a"))
 	resp, err := one.receive()
@@ -219,12 +229,10 @@ func TestShareLocksEnd(t *testing.T) {
 	id := tn.shareTopic("t")
 	tn.dial().mustProduce("t", 0, batch("a"))
 	r := tn.shareReader(id, 1)
-	r.waitMS = 60_000
 	r.want("0-0/1", "a")
 	r.want("0-0/2", "a")
 	await(t, "record given up", func() bool { return strings.HasPrefix(tn.shareStateOf(id, 0), "NONE epoch 1 from 1") })
-	r.waitMS = 1
-	r.want("", "")
+	r.wantNothing()
 }
 
 // TestShareFetchSurvivesRestarts: what was acknowledged stays so, what was not is delivered again with its count.
@@ -241,7 +249,6 @@ func TestShareFetchSurvivesRestarts(t *testing.T) {
 		tn.kill()
 		tn = tn.restart()
 		r = tn.shareReader(id, 1)
-		r.waitMS = 20_000
 		r.want("1-1/1 3-3/2 4-4/1", "b d e")
 	}
 }
@@ -258,15 +265,12 @@ func TestShareFetchReadsCommitted(t *testing.T) {
 	gone.send("t", 0, "x", "y")
 	tn.dial().mustProduce("t", 0, batch("a"))
 	r := tn.shareReader(id, 1)
-	r.want("", "")
+	r.wantNothing()
 	gone.end(false)
-	r.waitMS = 20_000
 	r.want("2-3/1", "a")
 	kept.send("t", 0, "b")
-	r.waitMS = 100
-	r.want("", "", "2-3:1")
+	r.wantNothing("2-3:1")
 	kept.end(true)
-	r.waitMS = 20_000
 	r.want("4-5/1", "b")
 	if got, want := tn.shareStateOf(id, 0), "NONE epoch 1 from 4"; got != want {
 		t.Errorf("state %s, want %s", got, want)
@@ -282,7 +286,6 @@ func TestShareFetchAfterDeleteRecords(t *testing.T) {
 		p.mustProduce("t", 0, batch(v))
 	}
 	r := tn.shareReader(id, 1)
-	r.waitMS = 20_000 // there is always something for it
 	r.want("0-3/1", "a b c d")
 	tn.DeleteRecords(map[wire.TopicPartition]wire.Offset{{Topic: "t"}: 2})
 	r.want("2-2/2", "c", "0-1:1", "2-3:21")
@@ -306,6 +309,7 @@ func TestShareFetchManyReaders(t *testing.T) {
 		all.Go(func() {
 			for round := 0; ; round++ {
 				r := tn.shareReader(id, byte(member*16+round%16))
+				r.waitMS = 100 // others may have all there is
 				acquired, values := r.fetch()
 				for range 8 {
 					if mu.Lock(); len(accepted) == records {
@@ -363,6 +367,6 @@ func TestShareSessionsOverTheWire(t *testing.T) {
 	if got := one.acknowledge(); got != "NONE" {
 		t.Error(got)
 	}
-	two.epoch, two.waitMS = 0, 20_000
+	two.epoch, two.waitMS = 0, patienceMS
 	two.want("0-0/1", "a")
 }

@@ -12,7 +12,7 @@ import (
 // start's sum of bounds has room for 64 MiB of that, and there may be any number of such fetches.
 func TestPatientShareFetchesHoldNoRecords(t *testing.T) {
 	const readers, recordBytes = 48, 900_000
-	tn := startNode(t, nodeOptions{set: []string{"share.coordinator.state.topic.num.partitions=2"}})
+	tn := startNode(t, nodeOptions{seams: noDrain, set: []string{"share.coordinator.state.topic.num.partitions=2"}})
 	key := share.Key{Group: "g", Topic: tn.shareTopic("t")}
 	tn.dial().mustProduce("t", 0, batch(strings.Repeat("v", recordBytes)))
 	before := heapBytes()
