@@ -34,8 +34,9 @@ func attach(fsys segment.FS, l *segment.Log) (*harness, error) {
 	return &harness{fs: fsys, dir: l.Dir(), log: l, file: f, now: 1_000_000}, err
 }
 
-func (h *harness) roll(sync bool) error {
-	p := h.log.PlanRoll()
+func (h *harness) roll(sync bool) error { return h.runRoll(h.log.PlanRoll(), sync) }
+
+func (h *harness) runRoll(p segment.RollPlan, sync bool) error {
 	f, err := p.Run(h.fs, sync)
 	if err != nil {
 		h.log.RollAbandoned(p)
@@ -45,6 +46,18 @@ func (h *harness) roll(sync bool) error {
 	h.file.Close()
 	h.file = f
 	return nil
+}
+
+// replicate writes a batch as a follower does.
+func (h *harness) replicate(b wire.RecordBatch) (segment.AppendPlan, error) {
+	if h.log.NeedsRollReplicated(b, h.now) {
+		if err := h.runRoll(h.log.PlanRollAt(b.BaseOffset()), false); err != nil {
+			return segment.AppendPlan{}, err
+		}
+	}
+	p := h.log.AppendReplicated(b, h.now)
+	_, err := h.file.WriteAt(p.Bytes, int64(p.Position))
+	return p, err
 }
 
 // append checks and writes a batch as a leader does.

@@ -213,6 +213,9 @@ func (o *opener) bound() error {
 			return err
 		}
 	}
+	if len(l.segments) == 0 { // the epochs are of records that are gone
+		o.uncut, l.epochs = len(l.epochs.entries) > 0, LeaderEpochCache{}
+	}
 	l.start = o.opt.LogStartOffset
 	if len(l.segments) > 0 {
 		l.start = max(l.start, l.segments[0].baseOffset)
@@ -228,7 +231,7 @@ func (o *opener) bound() error {
 	for _, s := range l.segments {
 		l.size += int64(s.size)
 	}
-	o.uncut = l.epochs.TruncateFromEnd(end)
+	o.uncut = l.epochs.TruncateFromEnd(end) || o.uncut
 	l.epochsDirty = l.epochs.TruncateFromStart(l.start) || l.epochsDirty
 	return nil
 }

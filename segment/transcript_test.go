@@ -132,19 +132,10 @@ func (p *player) append() error {
 }
 
 func (p *player) replicate() error {
-	b := p.batch()
-	if p.h.log.NeedsRollReplicated(b, p.h.now) {
-		r := p.h.log.PlanRollAt(b.BaseOffset())
-		f, err := r.Run(p.fs, true)
-		if err != nil {
-			return err
-		}
-		p.h.log.Rolled(r)
-		p.h.file = f
+	plan, err := p.h.replicate(p.batch())
+	if err == nil {
+		p.printf("%d-%d: %d bytes at %d of segment %d", plan.BaseOffset, plan.LastOffset, len(plan.Bytes), plan.Position, plan.Segment.BaseOffset())
 	}
-	plan := p.h.log.AppendReplicated(b, p.h.now)
-	p.printf("%d-%d: %d bytes at %d of segment %d", plan.BaseOffset, plan.LastOffset, len(plan.Bytes), plan.Position, plan.Segment.BaseOffset())
-	_, err := p.h.file.WriteAt(plan.Bytes, int64(plan.Position))
 	return err
 }
 

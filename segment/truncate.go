@@ -85,12 +85,8 @@ func (l *Log) PlanTruncateFully(start wire.Offset) TruncatePlan {
 	l.mustBeStill()
 	p := l.newTruncation(start)
 	p.cuts, p.fully, p.epochs = true, true, LeaderEpochCache{}
-	point := min(l.recoveryPoint, start)
-	if start < l.segments[0].baseOffset {
-		point = 0 // whatever log-start-offset-checkpoint says of a log without files, its start is not above the recovery point
-	}
 	l.start = start
-	l.beginTruncation(&p, point)
+	l.beginTruncation(&p, 0) // a crash may leave the log at any length
 	return p
 }
 

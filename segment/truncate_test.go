@@ -1,0 +1,147 @@
+package segment_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/ringmill/ringmill/segment"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// truncatedPair is two logs: one has had records that were cut off again, the other never had them.
+type truncatedPair struct {
+	t      *testing.T
+	rng    *rand.Rand
+	cut    *harness
+	never  *harness
+	seqs   [4]wire.Sequence
+	open   [4]bool // transactions
+	stamps wire.Timestamp
+
+	watermark wire.Offset
+}
+
+// TestTruncatedIsAsNeverAppended: whatever a log had beyond a cut, what clients, replicas and files see of it is what they would see
+// if that had never been there, before and after the same batches follow.
+func TestTruncatedIsAsNeverAppended(t *testing.T) {
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		cfg := segment.DefaultConfig()
+		cfg.SegmentBytes, cfg.IndexIntervalBytes = 500+rng.Int64N(4000), rng.IntN(600)
+		p := &truncatedPair{t: t, rng: rng}
+		var err error
+		p.cut, err = createHarness(newLogsFS(t, seed), "/logs/p-0", cfg)
+		must(t, err)
+		p.never, err = createHarness(newLogsFS(t, seed), "/logs/p-0", cfg)
+		must(t, err)
+		for round := range 4 {
+			p.append(20+rng.IntN(30), wire.LeaderEpoch(2*round), p.cut, p.never)
+			p.disturb()
+			end := p.never.log.LogEndOffset()
+			seqs, open := p.seqs, p.open
+			p.append(rng.IntN(40), wire.LeaderEpoch(2*round+rng.IntN(5)), p.cut)
+			p.seqs, p.open = seqs, open
+			p.disturb()
+			if plan, ok := p.cut.log.PlanTruncate(end); ok {
+				must(t, p.cut.truncate(&plan))
+			}
+			p.compare(fmt.Sprintf("seed %d, round %d", seed, round))
+		}
+	}
+}
+
+// append gives the same batches to logs, of three producers in turn, with transactions that begin, end and abort.
+func (p *truncatedPair) append(n int, epoch wire.LeaderEpoch, logs ...*harness) {
+	p.t.Helper()
+	for range n {
+		b := p.batch()
+		for _, h := range logs {
+			b := append(wire.RecordBatch(nil), b...)
+			b.SetBaseOffset(h.log.LogEndOffset())
+			b.SetPartitionLeaderEpoch(epoch)
+			_, err := h.replicate(b)
+			must(p.t, err)
+		}
+	}
+}
+
+func (p *truncatedPair) batch() wire.RecordBatch {
+	p.stamps += wire.Timestamp(p.rng.IntN(50) - 10)
+	id := p.rng.IntN(len(p.seqs))
+	h := wire.BatchHeader{BaseTimestamp: 1_000_000 + p.stamps, Idempotent: id > 0, ProducerID: wire.ProducerID(id), BaseSequence: p.seqs[id]}
+	if p.open[id] && p.rng.IntN(3) == 0 {
+		p.open[id] = false
+		return wire.RecordBatch(wire.AppendTxnMarker(nil, h.ProducerID, 0, p.rng.IntN(2) == 0, 1, h.BaseTimestamp))
+	}
+	stamps := make([]wire.Timestamp, 1+p.rng.IntN(3))
+	for i := range stamps {
+		stamps[i] = h.BaseTimestamp
+	}
+	h.Transactional = p.open[id] || id > 0 && p.rng.IntN(2) == 0
+	p.open[id] = h.Transactional
+	p.seqs[id] += wire.Sequence(len(stamps))
+	return batchOf(h, fmt.Sprint(p.rng.Uint64()), stamps...)
+}
+
+// disturb raises the high watermark now and then, flushes a log or drops what it has in memory.
+func (p *truncatedPair) disturb() {
+	if end := p.never.log.LogEndOffset(); p.rng.IntN(2) == 0 {
+		p.watermark += wire.Offset(p.rng.Int64N(int64(end-p.watermark) + 1))
+	}
+	for _, h := range []*harness{p.cut, p.never} {
+		h.log.ReleaseBelow(p.watermark)
+		switch p.rng.IntN(4) {
+		case 0:
+			must(p.t, h.flush())
+		case 1:
+			must(p.t, h.flush())
+			h.log.ReleaseMemory()
+		}
+	}
+}
+
+func (p *truncatedPair) compare(when string) {
+	p.t.Helper()
+	got, want := p.observe(p.cut), p.observe(p.never)
+	if got != want {
+		line, wantLine := firstDifference(got, want)
+		p.t.Fatalf("%s: %q, want %q", when, line, wantLine)
+	}
+	must(p.t, p.cut.flush())
+	verifyClean(p.t, p.cut.fs, "/logs/p-0", segment.VerifyOptions{Records: true, Live: true})
+}
+
+// observe is all that clients, replicas and the node may ask of a log.
+func (p *truncatedPair) observe(h *harness) string {
+	p.t.Helper()
+	l, end := h.log, h.log.LogEndOffset()
+	out, err := h.visible()
+	must(p.t, err)
+	out += fmt.Sprintf("%d to %d, %d bytes, epochs\n%s", l.LogStartOffset(), end, l.Size(), l.EpochCheckpoint())
+	for _, a := range l.Producers() {
+		out += fmt.Sprintf("%+v\n", a)
+	}
+	for id := range p.seqs {
+		for back := range 8 { // retries of the newest batches
+			b := batchOf(wire.BatchHeader{Idempotent: id > 0, ProducerID: wire.ProducerID(id), BaseSequence: p.seqs[id] - wire.Sequence(back)}, "x", 1)
+			out += fmt.Sprintf("%d %d: %+v\n", id, back, l.CheckProducer(b))
+		}
+	}
+	for hw := p.watermark; hw <= end; hw++ {
+		first, open := l.FirstUndecidedOffset()
+		out += fmt.Sprintln("stable", hw, l.LastStableOffset(hw), first, open)
+	}
+	for from := wire.Offset(0); from < end; from += 9 {
+		aborted, err := l.PlanAborted(from, end).Run(h.fs)
+		must(p.t, err)
+		out += fmt.Sprintln("aborted", from, aborted)
+		out += observeFetch(p.t, h, from, end)
+	}
+	for ts := wire.Timestamp(1_000_000); ts < 1_000_000+p.stamps; ts += 53 {
+		off, at, epoch, found, err := l.PlanTimeLookup(ts, end).Run(h.open)
+		must(p.t, err)
+		out += fmt.Sprintln(ts, off, at, epoch, found)
+	}
+	return out
+}
