@@ -93,8 +93,8 @@ func create(fsys segment.FS, dir string, id Identity, first snapshot) error {
 		return err
 	}
 	s.reset()
-	_, err := s.wal.append(s.state(), &s.snap, s.snap.index, nil)
-	if err = errors.Join(err, s.wal.active.Close()); err != nil {
+	defer s.wal.abandon()
+	if _, err := s.wal.append(s.state(), &s.snap, s.snap.index, nil); err != nil {
 		return err
 	}
 	return fsys.WriteFileAtomic(path.Join(dir, identityName), id.appendTo(nil))

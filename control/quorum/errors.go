@@ -31,6 +31,8 @@ var (
 	ErrChangePending = errors.New("quorum: a change of members is in progress")
 	// ErrNotCaughtUp: a learner that is behind the leader's log must not be made a voter, for it could hold commits up.
 	ErrNotCaughtUp = errors.New("quorum: the learner has not caught up")
+	// ErrLeader: a leader does not propose that it stops to be a voter. It hands the leadership over first.
+	ErrLeader = errors.New("quorum: the leader must hand the leadership over first")
 	// ErrMember: a change of members that changes nothing or is not possible: an unknown member, one that is what it shall
 	// become, the last voter, two directories with one raft id.
 	ErrMember = errors.New("quorum: not a possible change of members")

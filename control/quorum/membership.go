@@ -5,6 +5,7 @@ import (
 
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 )
 
 // AddLearner proposes a new member that does not vote; AddVoter makes it a voter later. This and the other changes are
@@ -23,15 +24,14 @@ func (q *Quorum) AddVoter(proposal uint64, key ReplicaKey) error {
 	return q.propose(proposal, Change{Kind: AddVoter, Member: m})
 }
 
-// RemoveVoter proposes that a voter becomes a learner (KIP-853's RemoveRaftVoter). A leader that removes itself leads until the
-// change has taken effect.
+// RemoveVoter proposes that a voter becomes a learner (KIP-853's RemoveRaftVoter). ErrLeader: not the leader itself.
 func (q *Quorum) RemoveVoter(proposal uint64, key ReplicaKey) error {
 	m := q.memberOr(key)
 	m.Voter = false
 	return q.propose(proposal, Change{Kind: RemoveVoter, Member: m})
 }
 
-// Remove proposes that a member leaves. It may never hear of that itself.
+// Remove proposes that a member leaves. It may never hear of that itself. ErrLeader: not the leader itself.
 func (q *Quorum) Remove(proposal uint64, key ReplicaKey) error {
 	return q.propose(proposal, Change{Kind: Remove, Member: q.memberOr(key)})
 }
@@ -55,13 +55,10 @@ func (q *Quorum) memberOr(key ReplicaKey) Member {
 // (Ongaro's correction of single-server changes), so the members are the log's own.
 func (q *Quorum) propose(proposal uint64, c Change) error {
 	return q.guard(func() error {
-		status := q.status()
-		switch {
-		case status.RaftState != raft.StateLeader:
-			return ErrNotLeader
-		case !q.leaderReady(status):
-			return ErrNotReady
-		case q.change != 0:
+		if err := q.leads(); err != nil {
+			return err
+		}
+		if q.change != 0 {
 			return ErrChangePending
 		}
 		if err := c.Member.check(); err != nil {
@@ -70,13 +67,16 @@ func (q *Quorum) propose(proposal uint64, c Change) error {
 		if _, err := q.members.applied(c); err != nil {
 			return err
 		}
+		if (c.Kind == RemoveVoter || c.Kind == Remove) && c.Member.RaftID() == q.self {
+			return ErrLeader
+		}
 		if c.Kind == AddVoter && !q.caughtUp(c.Member.RaftID()) {
 			return fmt.Errorf("%w: %s", ErrNotCaughtUp, c.Member.ReplicaKey)
 		}
 		if err := q.node.ProposeConfChange(c.confChange(q.self, proposal)); err != nil {
 			return proposed(err)
 		}
-		q.change = status.GetTerm()
+		q.change = q.status().GetTerm()
 		return nil
 	})
 }
@@ -96,4 +96,22 @@ func (q *Quorum) applyChange(entry Entry, e *pb.Entry) error {
 		return fmt.Errorf("%w: after entry %d the members are %v, to raft %v", ErrInternal, entry.Index, after, cs)
 	}
 	return nil
+}
+
+// handOver lets a leader that is no voter any more give the leadership to one. Only an earlier leader can have proposed that
+// (ErrLeader). It goes on leading until then, for the others may not know yet that the change is committed, and count it as
+// one whose vote they need. Since it proposes nothing (leads), one of them has all that it has and can have its vote.
+func (q *Quorum) handOver() {
+	if q.votes() || q.status().RaftState != raft.StateLeader {
+		return
+	}
+	to, best := uint64(0), uint64(0)
+	q.node.WithProgress(func(id uint64, typ raft.ProgressType, pr tracker.Progress) {
+		if typ == raft.ProgressTypePeer && pr.RecentActive && pr.Match > best {
+			to, best = id, pr.Match
+		}
+	})
+	if to != 0 {
+		q.node.TransferLeader(to)
+	}
 }

@@ -97,7 +97,7 @@ func openStore(fsys segment.FS, dir string, cfg Config) (s *store, owner []byte,
 		return nil, nil, fmt.Errorf("quorum: open %s: %w", dir, err)
 	}
 	if err := errors.Join(s.removeLeft(f), s.settle(settled)); err != nil {
-		s.wal.active.Close()
+		s.wal.abandon()
 		return nil, nil, fmt.Errorf("quorum: open %s: %w", dir, err)
 	}
 	return s, snap.data, nil

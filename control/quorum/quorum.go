@@ -56,7 +56,7 @@ func Open(fsys segment.FS, dir string, cfg Config) (*Quorum, error) {
 		q.install = &snapshot{index: s.snap.index, term: s.snap.term, data: owner}
 	}
 	if err := q.guard(q.start); err != nil {
-		s.wal.active.Close()
+		s.wal.abandon()
 		return nil, err
 	}
 	q.timer.restart(q)
@@ -70,7 +70,7 @@ func (q *Quorum) start() (err error) {
 		ElectionTick: max(q.cfg.ElectionTicks, q.cfg.HeartbeatTicks+1), HeartbeatTick: q.cfg.HeartbeatTicks,
 		MaxSizePerMsg: uint64(q.cfg.MessageBytes), MaxInflightMsgs: q.cfg.InflightMessages,
 		MaxUncommittedEntriesSize: uint64(q.cfg.UncommittedBytesMax), MaxCommittedSizePerReady: uint64(q.cfg.ApplyBytes),
-		CheckQuorum: true, PreVote: true, StepDownOnRemoval: true, DisableProposalForwarding: true,
+		CheckQuorum: true, PreVote: true, DisableProposalForwarding: true,
 		Logger: raftLogger{q.cfg.Warn},
 	})
 	return err
@@ -124,6 +124,7 @@ func (q *Quorum) Tick() {
 		if before.RaftState == raft.StateLeader {
 			q.node.Tick()
 			q.retrySnapshots()
+			q.handOver()
 		} else {
 			q.timer.tick(q, before)
 		}
@@ -166,17 +167,30 @@ func (q *Quorum) lastIndex() uint64 { return q.store.lastIndex() }
 
 // Propose puts data into the log, if this member leads. The entry, with this member's raft id and the number proposal, is in
 // the Effects of a later Ready when it is committed; if the leadership is lost meanwhile, it may never be. Errors:
-// ErrNotLeader, ErrBusy, ErrTooLarge.
+// ErrNotLeader, ErrNotReady, ErrBusy, ErrTooLarge.
 func (q *Quorum) Propose(proposal uint64, data []byte) error {
 	if len(data) > EntryBytesMax {
 		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(data))
 	}
 	return q.guard(func() error {
-		if q.status().RaftState != raft.StateLeader {
-			return ErrNotLeader
+		if err := q.leads(); err != nil {
+			return err
 		}
 		return proposed(q.node.Propose(appendProposal(nil, q.self, proposal, data)))
 	})
+}
+
+// leads gives nil if this member leads and is ready: one that is not does not propose, so that its log has nothing that others
+// lack when it applies what an earlier leader has left (handOver).
+func (q *Quorum) leads() error {
+	status := q.status()
+	switch {
+	case status.RaftState != raft.StateLeader:
+		return ErrNotLeader
+	case !q.leaderReady(status):
+		return ErrNotReady
+	}
+	return nil
 }
 
 func proposed(err error) error {

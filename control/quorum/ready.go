@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"fmt"
+	"slices"
 
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -62,7 +63,7 @@ func (q *Quorum) Ready() (eff Effects, err error) {
 // ready takes one Ready of the raft library: store, apply, advance.
 func (q *Quorum) ready(eff *Effects) error {
 	rd := q.node.Ready()
-	if err := q.store.save(rd.HardState, rd.Snapshot, rd.Entries, rd.MustSync); err != nil {
+	if err := q.store.save(rd.HardState, rd.Snapshot, rd.Entries, rd.MustSync || changesMembers(rd.CommittedEntries)); err != nil {
 		return err
 	}
 	if !raft.IsEmptySnap(rd.Snapshot) {
@@ -84,6 +85,12 @@ func (q *Quorum) ready(eff *Effects) error {
 	}
 	q.node.Advance(rd)
 	return nil
+}
+
+// changesMembers: that a change is committed must be durable before it takes effect. A voter that has acted on the removal of
+// another, and after a crash knows it as a voter again, could wait for its vote for ever.
+func changesMembers(committed []*pb.Entry) bool {
+	return slices.ContainsFunc(committed, func(e *pb.Entry) bool { return e.GetType() == pb.EntryConfChange })
 }
 
 // installed takes a snapshot that the leader has sent.
@@ -121,19 +128,24 @@ func (q *Quorum) apply(eff *Effects, e *pb.Entry) error {
 	return nil
 }
 
-// describe fills in what the effects say of this member's place.
+// describe fills in what the effects say of this member's place. A term that began in this very Ready is told of by the next
+// one, when it is durable; in the old one there is no leader any more that this member would follow.
 func (q *Quorum) describe(eff *Effects) {
 	status := q.status()
-	eff.Leader, eff.Term, eff.IsLeader = status.Lead, status.GetTerm(), status.RaftState == raft.StateLeader
+	eff.Term = q.store.hard.GetTerm()
+	if eff.Term == status.GetTerm() {
+		eff.Leader, eff.IsLeader = status.Lead, status.RaftState == raft.StateLeader
+	}
 	eff.AppliedIndex, eff.AppliedTerm = q.applied.index, q.applied.term
 	eff.LeaderReady = q.leaderReady(status)
 	eff.WantSnapshot = q.wantSnapshot()
 	q.asked = eff.WantSnapshot
 }
 
-// leaderReady: entries of a term are its leader's, and the first of them comes after all that earlier leaders have left.
+// leaderReady: entries of a term are its leader's, and the first of them comes after all that earlier leaders have left. One
+// of those may have been that this member is no voter any more.
 func (q *Quorum) leaderReady(status raft.BasicStatus) bool {
-	return status.RaftState == raft.StateLeader && q.applied.term == status.GetTerm()
+	return status.RaftState == raft.StateLeader && q.applied.term == status.GetTerm() && q.votes()
 }
 
 // wantSnapshot: there must be something new to make one of.

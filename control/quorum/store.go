@@ -283,7 +283,7 @@ func (s *store) close() error {
 		return nil
 	}
 	if s.failed != nil {
-		s.wal.active.Close()
+		s.wal.abandon()
 		return s.failed
 	}
 	err := s.wal.close(s.state(), s.lastIndex())

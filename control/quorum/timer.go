@@ -29,15 +29,18 @@ func (t *electionTimer) tick(q *Quorum, status raft.BasicStatus) {
 		return
 	}
 	t.restart(q)
-	if m, known := q.Member(q.self); known && m.Voter {
+	if q.votes() {
 		_ = q.node.Campaign() // refused while a change of members waits to be applied: the next timeout tries again
 	}
 }
 
 // alone reports whether no other vote is needed: there is nothing to wait for.
-func (q *Quorum) alone() bool {
+func (q *Quorum) alone() bool { return q.votes() && q.members.voters() == 1 }
+
+// votes reports whether this member is a voter.
+func (q *Quorum) votes() bool {
 	m, known := q.Member(q.self)
-	return known && m.Voter && q.members.voters() == 1
+	return known && m.Voter
 }
 
 // turned restarts the timer where the library does: at a new term or role, and at a vote that was granted. It also forgets

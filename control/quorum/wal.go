@@ -148,18 +148,25 @@ func (w *wal) rollIfFull() error {
 			return err
 		}
 	}
-	if err := w.active.Close(); err != nil {
-		return err
-	}
+	w.abandon()
 	return w.begin(w.next)
 }
 
+// abandon closes the active file, if there is one, with nothing left to say to it.
+func (w *wal) abandon() {
+	if w.active != nil {
+		w.active.Close()
+		w.active = nil
+	}
+}
+
 // begin makes a segment and the active file.
-func (w *wal) begin(base int64) (err error) {
-	w.active, err = w.fs.OpenFile(w.path(base), segment.ReadWrite|segment.Create|segment.Exclusive, 0o644)
+func (w *wal) begin(base int64) error {
+	f, err := w.fs.OpenFile(w.path(base), segment.ReadWrite|segment.Create|segment.Exclusive, 0o644)
 	if err != nil {
 		return err
 	}
+	w.active = f
 	w.segments = append(w.segments, walSegment{base: base})
 	return w.fs.SyncDir(w.dir)
 }
@@ -220,8 +227,6 @@ func (w *wal) close(state walState, last uint64) error {
 	if err == nil && w.synced != w.next {
 		err = w.sync()
 	}
-	if closing := w.active.Close(); err == nil {
-		err = closing
-	}
+	w.abandon()
 	return err
 }

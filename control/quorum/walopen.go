@@ -15,9 +15,13 @@ type opening struct {
 	*wal
 	replay
 	leftovers []walSegment // before a gap: a crash left them when they were being removed
-	last      []byte       // the last batch
-	torn      int64        // bytes behind it, to be cut off
+	data      []byte       // of the last segment
+	unsure    []placed     // its last batches: no record behind them says that they are durable
+	torn      int64        // bytes behind them, to be cut off
 }
+
+// placed is where a record is in its segment.
+type placed struct{ sequence, pos int64 }
 
 // readWal reads the segments that bases names.
 func readWal(fsys segment.FS, dir string, bases []int64) (*opening, error) {
@@ -46,7 +50,7 @@ func readWal(fsys segment.FS, dir string, bases []int64) (*opening, error) {
 // readSegment reads a segment. Only the last one may end in something that is no batch.
 func (o *opening) readSegment(data []byte, end bool) error {
 	w := o.wal
-	o.last = nil
+	o.data, o.unsure = data, nil
 	seg := w.last()
 	for seg.size < int64(len(data)) {
 		raw, err := soundBatch(data[seg.size:])
@@ -66,10 +70,20 @@ func (o *opening) readSegment(data []byte, end bool) error {
 		if err != nil {
 			return &CorruptionError{File: w.path(seg.base), Position: seg.size, Err: err}
 		}
-		o.last, w.next, w.witnessed = raw, b.next, b.state.synced
+		o.witness(placed{w.next, seg.size}, b.state.synced)
+		w.next = b.next
 		seg.size += int64(len(raw))
 	}
 	return nil
+}
+
+// witness notes a batch, and that what is before synced is durable.
+func (o *opening) witness(at placed, synced int64) {
+	o.wal.witnessed = synced
+	for len(o.unsure) > 0 && o.unsure[0].sequence < synced {
+		o.unsure = o.unsure[1:]
+	}
+	o.unsure = append(o.unsure, at)
 }
 
 // witnessedBehind tells damage from a torn end: a bad batch was durable once if a batch behind it says so. One that does not
@@ -90,21 +104,24 @@ func witnessedBehind(data []byte, next int64) bool {
 	return false
 }
 
-// settle cuts the torn end off, writes the last batch once more and syncs. It may stand in the page cache alone: the process
-// that wrote it may have died before its fsync, or been told that the fsync failed, after which Linux calls the pages clean
-// (fsync(2), Linux 4.13 and later).
-func (o *opening) settle() (err error) {
+// settle cuts the torn end off, writes the batches that nothing says are durable once more, and syncs. They may stand in the
+// page cache alone: the process that wrote them may have died before its fsync, or been told that the fsync failed, after
+// which Linux calls the pages clean (fsync(2), Linux 4.13 and later).
+func (o *opening) settle() error {
 	w, seg := o.wal, o.wal.last()
 	for _, left := range o.leftovers {
 		if err := w.fs.Remove(w.path(left.base)); err != nil {
 			return err
 		}
 	}
-	if w.active, err = w.fs.OpenFile(w.path(seg.base), segment.ReadWrite, 0); err != nil {
+	f, err := w.fs.OpenFile(w.path(seg.base), segment.ReadWrite, 0)
+	if err != nil {
 		return err
 	}
-	if err = w.active.Truncate(seg.size); err == nil && len(o.last) > 0 {
-		_, err = w.active.WriteAt(o.last, seg.size-int64(len(o.last)))
+	w.active = f
+	if err = w.active.Truncate(seg.size); err == nil && len(o.unsure) > 0 {
+		from := o.unsure[0].pos
+		_, err = w.active.WriteAt(o.data[from:seg.size], from)
 	}
 	if err == nil {
 		err = w.active.Sync()
@@ -113,7 +130,7 @@ func (o *opening) settle() (err error) {
 		err = w.fs.SyncDir(w.dir)
 	}
 	if err != nil {
-		w.active.Close()
+		w.abandon()
 		return err
 	}
 	w.synced = w.next
