@@ -51,6 +51,7 @@ type Bootstrap struct {
 	view view
 	// Per voter of the proposal: what it has answered, and when it was last sent something.
 	voters []progress
+	joins  string // cluster of the phase joining
 	notice string // the last that was told
 }
 
@@ -197,7 +198,7 @@ func (b *Bootstrap) act(eff *Effects) {
 // actFresh joins a cluster that is there, or proposes one where it is this node's turn.
 func (b *Bootstrap) actFresh(eff *Effects) {
 	if cluster := b.view.cluster(); cluster != "" {
-		b.state.phase = joining
+		b.state.phase, b.joins = joining, cluster
 		eff.Decision = &Decision{Join: true, ClusterID: cluster}
 		return
 	}

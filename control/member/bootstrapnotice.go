@@ -16,7 +16,7 @@ func (b *Bootstrap) Status() string {
 		}
 		return b.statusPromised()
 	case joining:
-		return "joins cluster " + b.view.cluster()
+		return "joins cluster " + b.joins
 	}
 	return ""
 }

@@ -19,6 +19,7 @@ import (
 //	tick ms=1000 nodes=(1)         time passes for these, or for all
 //	deliver                        everything in the air, and what that brings about
 //	drop                           everything in the air is lost
+//	keep, late                     what is in the air is held back, and comes again
 //	settle                         quorum directories are made where that was decided
 //	fail node=1                    its join failed
 //	status                         what each node waits for
@@ -33,6 +34,7 @@ func TestTranscripts(t *testing.T) {
 type play struct {
 	*world
 	out      strings.Builder
+	kept     []packet
 	clusters []string // as they came up, to print them by number
 }
 
@@ -47,6 +49,10 @@ func (p *play) run(t *testing.T, d *datadriven.TestData) string {
 		p.deliverAll()
 	case "drop":
 		p.air = nil
+	case "keep":
+		p.kept, p.air = p.air, nil
+	case "late":
+		p.air = append(p.air, p.kept...)
 	default:
 		for _, n := range p.chosen(t, d, expect) {
 			p.do(t, d, n)
