@@ -2,6 +2,7 @@ package tests
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -145,16 +146,13 @@ func lines(t *testing.T, dir string, syslog net.Conn, from, to int) {
 
 func dialAgent(t *testing.T, port int) net.Conn {
 	t.Helper()
-	for range 1000 { // it may have just been started
-		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			t.Cleanup(func() { conn.Close() })
-			return conn
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatal("the agent does not listen")
-	return nil
+	var conn net.Conn
+	harness.Eventually(t, "the agent listens", func(context.Context) (err error) { // it may have just been started
+		conn, err = net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		return err
+	})
+	t.Cleanup(func() { conn.Close() })
+	return conn
 }
 
 // wantLines checks that each source's lines 0 to count-1 are there in order.

@@ -32,6 +32,7 @@ LoadPlugin write_kafka
 func TestCollectd(t *testing.T) {
 	t.Parallel()
 	harness.Apt(t, "/usr/lib/collectd/write_kafka.so", "collectd-core", "librdkafka1")
+	harness.Apt(t, "/usr/lib/x86_64-linux-gnu/libyajl.so.2", "libyajl2") // what the plugin is linked with, but its package does not ask for
 	node := harness.Start(t, harness.Options{})
 	dir, topic := t.TempDir(), harness.Name("collectd")
 	config := filepath.Join(dir, "collectd.conf")

@@ -65,7 +65,7 @@ func (c *connect) put(t *testing.T, name string, config map[string]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "connector "+name+" is made", func(ctx context.Context) error {
+	harness.Eventually(t, "connector "+name+" is made", func(ctx context.Context) error {
 		_, err := c.ask(ctx, http.MethodPut, "/connectors/"+name+"/config", body)
 		return err
 	})
@@ -163,7 +163,7 @@ func (c *connect) wantTopic(t *testing.T) {
 // wantCopy waits until the copy is complete. Lines come in order; the sink may go back to what it had not committed.
 func (c *connect) wantCopy(t *testing.T) {
 	t.Helper()
-	eventually(t, "the file is copied", func(context.Context) error {
+	harness.Eventually(t, "the file is copied", func(context.Context) error {
 		text, err := os.ReadFile(c.output)
 		if err != nil {
 			return err
@@ -194,7 +194,7 @@ func (c *connect) wantOffset(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf(`{"position":%d}`, input.Size())
-	eventually(t, "the source's offset is "+want, func(ctx context.Context) error {
+	harness.Eventually(t, "the source's offset is "+want, func(ctx context.Context) error {
 		offsets, err := c.ask(ctx, http.MethodGet, "/connectors/source/offsets", nil)
 		if err == nil && !strings.Contains(offsets, want) {
 			err = fmt.Errorf("%s", offsets)
@@ -219,7 +219,7 @@ func (c *connect) wantCompacted(t *testing.T) {
 		}
 	}
 	transactions := c.lines / 50
-	eventually(t, "the offsets are compacted", func(context.Context) error {
+	harness.Eventually(t, "the offsets are compacted", func(context.Context) error {
 		if records := readToEnd(t, c.node, "connect-offsets", 1); len(records) > transactions/2 {
 			return fmt.Errorf("%d records of %d transactions are left", len(records), transactions)
 		}

@@ -122,7 +122,7 @@ func (m *mirror) wantTranslated(t *testing.T) {
 	t.Helper()
 	consume(t, m.from, topic, m.made)
 	admin := kadm.NewClient(m.to.Client(t))
-	eventually(t, "the group has read the mirrored topic", func(ctx context.Context) error {
+	harness.Eventually(t, "the group has read the mirrored topic", func(ctx context.Context) error {
 		lags, err := admin.Lag(ctx, readers)
 		if err != nil {
 			return err
@@ -149,7 +149,7 @@ func (m *mirror) wantConfigs(t *testing.T) {
 	t.Helper()
 	want := map[string]string{"retention.ms": "123456789", "cleanup.policy": "compact,delete"}
 	admin := kadm.NewClient(m.to.Client(t))
-	eventually(t, "the topic's configuration is mirrored", func(ctx context.Context) error {
+	harness.Eventually(t, "the topic's configuration is mirrored", func(ctx context.Context) error {
 		configs, err := admin.DescribeTopicConfigs(ctx, mirrored)
 		if err != nil {
 			return err
@@ -171,7 +171,7 @@ func (m *mirror) wantPartitions(t *testing.T) {
 	}
 	m.produce(t, 4, 100)
 	admin := kadm.NewClient(m.to.Client(t))
-	eventually(t, "the mirrored topic has 5 partitions", func(ctx context.Context) error {
+	harness.Eventually(t, "the mirrored topic has 5 partitions", func(ctx context.Context) error {
 		topics, err := admin.ListTopics(ctx, mirrored)
 		if err == nil && len(topics[mirrored].Partitions) != 5 {
 			err = fmt.Errorf("%d partitions", len(topics[mirrored].Partitions))

@@ -21,24 +21,6 @@ func kills(t *testing.T) int {
 	return harness.Setting(t, "RINGMILL_TEST_KILLS", 2)
 }
 
-// eventually waits until check returns nil.
-func eventually(t *testing.T, what string, check func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for {
-		err := check(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s: not within %v: %v", what, patience, err)
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-}
-
 func writeLines(t *testing.T, path string, lines ...string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {

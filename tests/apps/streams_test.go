@@ -132,7 +132,7 @@ func (w *wordCount) wantCounts(t *testing.T) {
 func (w *wordCount) wantPurged(t *testing.T) {
 	t.Helper()
 	admin := kadm.NewClient(w.node.Client(t))
-	eventually(t, "most of the repartition topic is deleted", func(ctx context.Context) error {
+	harness.Eventually(t, "most of the repartition topic is deleted", func(ctx context.Context) error {
 		starts, err := admin.ListStartOffsets(ctx, w.repartition)
 		if err != nil {
 			return err
@@ -157,7 +157,7 @@ func sum(offsets kadm.ListedOffsets) (total int64) {
 // wantCompacted: the store's changelog keeps the last count of each word, and few of those before it.
 func (w *wordCount) wantCompacted(t *testing.T) {
 	t.Helper()
-	eventually(t, "the changelog is compacted", func(context.Context) error {
+	harness.Eventually(t, "the changelog is compacted", func(context.Context) error {
 		records := readToEnd(t, w.node, w.changelog, partitions)
 		last := map[string]bool{}
 		for _, r := range records {

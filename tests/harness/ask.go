@@ -20,7 +20,7 @@ func Eventually(tb testing.TB, what string, check func(context.Context) error) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) { // soon for what is quick, seldom for what is dear
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) { // soon for what is quick, seldom for what is dear
 		err := check(ctx)
 		if err == nil {
 			return

@@ -20,10 +20,10 @@ var (
 // Name returns a topic, group or file name that no other test of this run uses.
 func Name(prefix string) string { return fmt.Sprintf("%s-%s-%d", prefix, run, names.Add(1)) }
 
-// Context ends after a minute, or with the test.
+// Context ends after two minutes, or with the test.
 func Context(tb testing.TB) context.Context {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	tb.Cleanup(cancel)
 	return ctx
 }
@@ -86,17 +86,14 @@ func (n *Node) CreateNamedTopic(tb testing.TB, topic string, partitions int32, c
 // awaitLeaders returns once every partition has a leader that knows of it: creation is answered before that.
 func (n *Node) awaitLeaders(tb testing.TB, admin *kadm.Client, topic string, partitions int32) {
 	tb.Helper()
-	for range 500 {
+	Await(tb, "leaders of topic "+topic, func() bool {
 		details, err := admin.ListTopics(Context(tb), topic)
-		if err == nil && led(details[topic], partitions) {
-			ends, err := admin.ListEndOffsets(Context(tb), topic)
-			if err == nil && ends.Error() == nil {
-				return
-			}
+		if err != nil || !led(details[topic], partitions) {
+			return false
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	tb.Fatalf("topic %s has no leaders", topic)
+		ends, err := admin.ListEndOffsets(Context(tb), topic)
+		return err == nil && ends.Error() == nil
+	})
 }
 
 func led(detail kadm.TopicDetail, partitions int32) bool {

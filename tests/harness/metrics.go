@@ -2,15 +2,19 @@ package harness
 
 import (
 	"bufio"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
 )
 
+// pageClient waits for a page however busy the machine is.
+var pageClient = &http.Client{Timeout: Patience, Transport: &http.Transport{DisableKeepAlives: true}}
+
 // Metric is the sum of a ringmill's metric over its labels; 0 if it has none of the name.
 func (n *Node) Metric(tb testing.TB, name string) (sum float64) {
 	tb.Helper()
-	answer, err := probeClient.Get("http://" + n.HTTP + "/metrics")
+	answer, err := pageClient.Get("http://" + n.HTTP + "/metrics")
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -68,20 +67,10 @@ const sharer = "sharer"
 func (s *session) share(t *testing.T, group, topic string) {
 	t.Helper()
 	answer := s.beat(t, group, 0, []string{topic})
-	eventually(t, "partitions for a member of a share group", func() bool { // their states are made behind the answers
+	harness.Await(t, "partitions for a member of a share group", func() bool { // their states are made behind the answers
 		answer = s.beat(t, group, answer.MemberEpoch, []string{topic})
 		return answer.Assignment != nil && len(answer.Assignment.TopicPartitions) > 0
 	})
-}
-
-// eventually waits for a condition, with time enough for any machine.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no %s within a minute", what)
-		}
-	}
 }
 
 // beat sends one heartbeat once the group has a coordinator.
@@ -90,7 +79,7 @@ func (s *session) beat(t *testing.T, group string, epoch int32, topics []string)
 	client := s.node.Client(t, kgo.ClientID("member"))
 	req := kmsg.NewPtrShareGroupHeartbeatRequest()
 	req.GroupID, req.MemberID, req.MemberEpoch, req.SubscribedTopicNames = group, sharer, epoch, topics
-	eventually(t, "a heartbeat of a share group", func() bool {
+	harness.Await(t, "a heartbeat of a share group", func() bool {
 		find := kmsg.NewPtrFindCoordinatorRequest()
 		find.CoordinatorKey, find.CoordinatorKeys = group, []string{group}
 		if _, err := find.RequestWith(harness.Context(t), client); err != nil {
@@ -109,7 +98,7 @@ func (s *session) lies(t *testing.T, topic, dir string) {
 	client := s.node.Client(t)
 	req := kmsg.NewPtrDescribeLogDirsRequest()
 	req.Topics = []kmsg.DescribeLogDirsRequestTopic{{Topic: topic, Partitions: []int32{0}}}
-	eventually(t, "log of "+topic+" in "+dir, func() bool {
+	harness.Await(t, "log of "+topic+" in "+dir, func() bool {
 		answer, err := req.RequestWith(harness.Context(t), client)
 		if err != nil {
 			t.Fatal(err)

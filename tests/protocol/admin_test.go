@@ -140,7 +140,7 @@ func TestAlterConfigsReplaces(t *testing.T) {
 		req.Resources = []kmsg.AlterConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: topic,
 			Configs: []kmsg.AlterConfigsRequestResourceConfig{{Name: "retention.bytes", Value: &value}}}}
 		wantCode(t, "AlterConfigs", ask[*kmsg.AlterConfigsResponse](c, version, req).Resources[0].ErrorCode, nil)
-		eventually(t, "retention.bytes is set", func() bool { return text(c.topicConfig(topic, "retention.bytes").Value) == "7" })
+		harness.Await(t, "retention.bytes is set", func() bool { return text(c.topicConfig(topic, "retention.bytes").Value) == "7" })
 		want(t, "retention.ms", text(c.topicConfig(topic, "retention.ms").Value), "604800000")
 	}
 }

@@ -86,7 +86,7 @@ func TestCompactedTopics(t *testing.T) {
 			c.mustProduce(topic, newBatch(records...).timestamps(slices.Repeat([]int64{past}, len(records))...))
 		}
 		c.mustProduce(topic, newBatch(keyed("end", "end")))
-		eventually(t, row.name+": compaction", func() bool { return slices.Equal(c.readFrom(topic, row.at), row.want) })
+		harness.Await(t, row.name+": compaction", func() bool { return slices.Equal(c.readFrom(topic, row.at), row.want) })
 		for at := range row.want[len(row.want)-1] {
 			if usable := c.readFrom(topic, at); !slices.Contains(usable, row.want[len(row.want)-1]) {
 				t.Errorf("%s: from %d on: %d", row.name, at, usable)
@@ -122,13 +122,13 @@ func TestCompactedTransactions(t *testing.T) {
 	produce(kgo.TryCommit, "a", "1", "b", "1")
 	produce(kgo.TryAbort, "a", "2", "c", "2")
 	produce(kgo.TryCommit, "a", "3", "d", "3")
-	eventually(t, "the last marker", func() bool { // it may come after the answer
+	harness.Await(t, "the last marker", func() bool { // it may come after the answer
 		_, _, end := c.positions(topic, 0)
 		return end == 10
 	})
 	c.mustProduce(topic, newBatch(keyed("y", "1")).timestamps(nowMS()+3500*1000)) // so does this
 	left := []int64{0, 2, 7, 8, 10}
-	eventually(t, "compaction", func() bool { return slices.Equal(c.readFrom(topic, 0), left) })
+	harness.Await(t, "compaction", func() bool { return slices.Equal(c.readFrom(topic, 0), left) })
 	for at := range int64(11) {
 		want := slices.DeleteFunc(slices.Clone(left), func(off int64) bool { return off < at })
 		if got := c.readFrom(topic, at); !slices.Equal(got, want) {

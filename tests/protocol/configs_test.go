@@ -126,7 +126,7 @@ func TestIncrementalAlterConfigs(t *testing.T) {
 		{"subtract", "cleanup.policy", sub, ptr("delete"), false, nil, "compact"},
 	} {
 		wantCode(t, row.name, c.alter(kmsg.ConfigResourceTypeTopic, topic, row.key, row.op, row.value, row.validateOnly), row.want)
-		eventually(t, row.name+" is in force", func() bool { return text(c.topicConfig(topic, row.key).Value) == row.after })
+		harness.Await(t, row.name+" is in force", func() bool { return text(c.topicConfig(topic, row.key).Value) == row.after })
 	}
 	wantCode(t, "unknown key", c.alter(kmsg.ConfigResourceTypeTopic, topic, "no.such.key", set, ptr("1"), false), kerr.InvalidConfig)
 	wantCode(t, "unknown topic", c.alter(kmsg.ConfigResourceTypeTopic, "no-such-topic", "retention.ms", set, ptr("1"), false), kerr.UnknownTopicOrPartition)
@@ -139,7 +139,7 @@ func TestAlteredLimitBinds(t *testing.T) {
 	big := newBatch(record(string(make([]byte, 5000)))).bytes()
 	wantCode(t, "before", c.produce(topic, 0, big).ErrorCode, nil)
 	wantCode(t, "alter", c.alter(kmsg.ConfigResourceTypeTopic, topic, "max.message.bytes", kmsg.IncrementalAlterConfigOpSet, ptr("1000"), false), nil)
-	eventually(t, "the limit binds", func() bool {
+	harness.Await(t, "the limit binds", func() bool {
 		return c.produce(topic, 0, big).ErrorCode == kerr.MessageTooLarge.Code
 	})
 }

@@ -12,12 +12,12 @@ import (
 // findCoordinator asks until the group's coordinator is there: the first request creates __consumer_offsets.
 func (c *conn) findCoordinator(group string) {
 	c.t.Helper()
-	eventually(c.t, "a group coordinator", func() bool {
+	harness.Await(c.t, "a group coordinator", func() bool {
 		req := kmsg.NewPtrFindCoordinatorRequest()
 		req.CoordinatorKey = group
 		return ask[*kmsg.FindCoordinatorResponse](c, 3, req).ErrorCode == 0
 	})
-	eventually(c.t, "the coordinator has loaded the group", func() bool { // a heartbeat is told nothing of loading
+	harness.Await(c.t, "the coordinator has loaded the group", func() bool { // a heartbeat is told nothing of loading
 		req := kmsg.NewPtrOffsetFetchRequest()
 		req.Group = group
 		return ask[*kmsg.OffsetFetchResponse](c, 7, req).ErrorCode == 0
@@ -196,7 +196,7 @@ func TestTwoMembersRebalance(t *testing.T) {
 	join := joinRequest(group, "")
 	join.SetVersion(0)
 	waiting := b.send(join)
-	eventually(t, "the first member is told", func() bool {
+	harness.Await(t, "the first member is told", func() bool {
 		return a.heartbeat(group, first.MemberID, first.Generation) == kerr.RebalanceInProgress.Code
 	})
 	again := ask[*kmsg.JoinGroupResponse](a, 0, joinRequest(group, first.MemberID))

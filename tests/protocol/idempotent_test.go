@@ -15,7 +15,7 @@ import (
 func (c *conn) producerID() int64 {
 	c.t.Helper()
 	var res *kmsg.InitProducerIDResponse
-	eventually(c.t, "producer ids are loaded", func() bool {
+	harness.Await(c.t, "producer ids are loaded", func() bool {
 		res = ask[*kmsg.InitProducerIDResponse](c, 4, initProducerIDRequest())
 		return res.ErrorCode != kerr.CoordinatorLoadInProgress.Code
 	})

@@ -143,7 +143,7 @@ func TestMetadataAutoCreates(t *testing.T) {
 	req.AllowAutoTopicCreation = true
 	first := ask[*kmsg.MetadataResponse](c, 4, req).Topics[0]
 	wantCode(t, "first answer", first.ErrorCode, kerr.UnknownTopicOrPartition)
-	eventually(t, "the topic is created with num.partitions", func() bool {
+	harness.Await(t, "the topic is created with num.partitions", func() bool {
 		res := ask[*kmsg.MetadataResponse](c, 4, req)
 		return res.Topics[0].ErrorCode == 0 && len(res.Topics[0].Partitions) == 1
 	})

@@ -62,7 +62,7 @@ func (c *conn) mustSetQuota(e entity, key string, value float64) {
 		wantCode(c.t, "set "+key, r.ErrorCode, nil)
 	}
 	c.t.Cleanup(func() { dialAddress(c.t, c.net.RemoteAddr().String()).alterQuotas(1, false, setQuota(e, key, "-")) })
-	eventually(c.t, "the quota is there", func() bool {
+	harness.Await(c.t, "the quota is there", func() bool {
 		told := c.describeQuotas(true, matchAll(e)...)
 		return len(told) == 1 && strings.Contains(told[0], fmt.Sprintf("%s:%v", key, value))
 	})
@@ -177,7 +177,7 @@ func TestAlterClientQuotasOfSeveral(t *testing.T) {
 	}
 	wantCode(t, "one bad value", codes[*a.parts()[0].Name], kerr.InvalidRequest)
 	wantCode(t, "the other entity", codes[*b.parts()[0].Name], nil)
-	eventually(t, "the good one is set", func() bool { return len(c.describeQuotas(true, matchAll(b)...)) == 1 })
+	harness.Await(t, "the good one is set", func() bool { return len(c.describeQuotas(true, matchAll(b)...)) == 1 })
 	want(t, "of the bad one nothing is", len(c.describeQuotas(true, matchAll(a)...)), 0)
 
 	var many []kmsg.AlterClientQuotasRequestEntry

@@ -162,7 +162,7 @@ func TestReportRecreatedUnderAProducer(t *testing.T) {
 	if _, err := admin.DeleteTopic(harness.Context(t), topic); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "made again", func() bool {
+	harness.Await(t, "made again", func() bool {
 		_, err := admin.CreateTopic(harness.Context(t), 1, 1, nil, topic)
 		return err == nil
 	})
@@ -188,14 +188,14 @@ func TestReportRecreatedUnderAProducer(t *testing.T) {
 func TestReportForgottenProducerGoesOn(t *testing.T) {
 	t.Parallel()
 	node := harness.Start(t, harness.Options{Properties: map[string]string{
-		"log.initial.task.delay.ms": "0", "producer.id.expiration.ms": "200", "producer.id.expiration.check.interval.ms": "50",
+		"log.initial.task.delay.ms": "0", "producer.id.expiration.ms": "3000", "producer.id.expiration.check.interval.ms": "50",
 	}})
 	topic := node.CreateTopic(t, "forgotten", 1)
 	c := dial(t, node)
 	id := c.producerID()
 	wantCode(t, "sequence 0", c.produce(topic, 0, newBatch(record("a")).producer(id, 0, 0).bytes()).ErrorCode, nil)
 	wantCode(t, "sequence 7 of a known producer", c.produce(topic, 0, newBatch(record("b")).producer(id, 0, 7).bytes()).ErrorCode, kerr.OutOfOrderSequenceNumber)
-	eventually(t, "the producer is forgotten", func() bool {
+	harness.Await(t, "the producer is forgotten", func() bool {
 		req := kmsg.NewPtrDescribeProducersRequest()
 		req.Topics = []kmsg.DescribeProducersRequestTopic{{Topic: topic, Partitions: []int32{0}}}
 		return len(ask[*kmsg.DescribeProducersResponse](c, 0, req).Topics[0].Partitions[0].ActiveProducers) == 0
@@ -213,7 +213,7 @@ func TestReportJoinGroupWithoutRebalanceTimeout(t *testing.T) {
 	first.findCoordinator(group)
 	join := func(c *conn) *kmsg.JoinGroupResponse {
 		req := joinRequest(group, "")
-		req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = 500, -1
+		req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = 3000, -1
 		return ask[*kmsg.JoinGroupResponse](c, 0, req)
 	}
 	one := join(first)

@@ -76,7 +76,7 @@ func TestReportControlRecordsAtTheEnd(t *testing.T) {
 	x := newTransactor(t, harness.Shared(t))
 	x.write(topic, kgo.TryCommit, "a")
 	x.write(topic, kgo.TryAbort, "b")
-	eventually(t, "both markers", func() bool {
+	harness.Await(t, "both markers", func() bool {
 		_, _, end := c.positions(topic, 0)
 		return end == 4
 	})
@@ -145,7 +145,7 @@ func (x *rawTxn) init() {
 	x.t.Helper()
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.TransactionalID, req.TransactionTimeoutMillis, req.ProducerID, req.ProducerEpoch = &x.id, 60_000, -1, -1
-	eventually(x.t, "a producer id", func() bool {
+	harness.Await(x.t, "a producer id", func() bool {
 		res := ask[*kmsg.InitProducerIDResponse](x.conn, 4, req)
 		x.producer, x.epoch = res.ProducerID, res.ProducerEpoch
 		return res.ErrorCode == 0
@@ -157,7 +157,7 @@ func (x *rawTxn) add(topic string) {
 	req := kmsg.NewPtrAddPartitionsToTxnRequest()
 	req.TransactionalID, req.ProducerID, req.ProducerEpoch = x.id, x.producer, x.epoch
 	req.Topics = []kmsg.AddPartitionsToTxnRequestTopic{{Topic: topic, Partitions: []int32{0}}}
-	eventually(x.t, "the partition is added", func() bool { // the transaction before may still write its markers
+	harness.Await(x.t, "the partition is added", func() bool { // the transaction before may still write its markers
 		return ask[*kmsg.AddPartitionsToTxnResponse](x.conn, 3, req).Topics[0].Partitions[0].ErrorCode == 0
 	})
 }

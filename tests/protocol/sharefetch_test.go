@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -24,8 +25,9 @@ type shareReader struct {
 // shared is a share group that begins at the start of a topic.
 type shared struct {
 	*shareState
-	node *harness.Node
-	name string
+	node    *harness.Node
+	name    string
+	members byte // that joined
 }
 
 func openShared(t *testing.T) *shared {
@@ -34,16 +36,17 @@ func openShared(t *testing.T) *shared {
 	s := &shared{shareState: &shareState{conn: dial(t, node), group: harness.Name("shared")}, node: node, name: node.CreateTopic(t, "shared", 1)}
 	s.topic = s.topicID(s.name)
 	s.awaitShareCoordinator(s.group + ":" + base64ID(s.topic) + ":0")
-	eventually(t, "share coordinator", func() bool { return s.initialize(0, 0) == "ok" })
+	harness.Await(t, "share coordinator", func() bool { return s.initialize(0, 0) == "ok" })
 	return s
 }
 
-var shareReaders byte
+// patienceMS is the wait of who is about to get something.
+const patienceMS = int32(patience / 2 / time.Millisecond)
 
 func (s *shared) join() *shareReader {
-	shareReaders++
+	s.members++
 	return &shareReader{
-		conn: dial(s.t, s.node), group: s.group, topic: s.topic, member: base64ID([16]byte{15: shareReaders}),
+		conn: dial(s.t, s.node), group: s.group, topic: s.topic, member: base64ID([16]byte{15: s.members}),
 		waitMS: 300, maxBytes: 1 << 20, maxRecords: 500, batchSize: 500,
 	}
 }
@@ -154,14 +157,14 @@ func TestShareFetchAcknowledges(t *testing.T) {
 	s.mustProduce(s.name, newBatch(record("a"), record("b"), record("c")))
 	s.mustProduce(s.name, newBatch(record("d"), record("e")))
 	one, two := s.join(), s.join()
-	one.waitMS, two.waitMS = 5000, 5000
+	one.waitMS, two.waitMS = patienceMS, patienceMS
 	want(t, "first fetch", one.fetch(), "0: 0-4/1 [0-2] [3-4]")
 	two.waitMS = 100
 	want(t, "nothing is left", two.fetch(), "0:")
 	want(t, "nothing new", two.fetch(), "")
 	want(t, "another's records", code(two.acknowledge("0-1:1")), "INVALID_RECORD_STATE")
 	want(t, "some of them", one.acknowledge("0-0:1", "1-2:23"), "ok")
-	two.waitMS = 5000
+	two.waitMS = patienceMS
 	want(t, "what was given back", two.fetch(), "0: 1-1/2 [0-2]")
 	want(t, "twice", two.acknowledge("1-1:1"), "ok")
 	want(t, "twice", two.acknowledge("1-1:1"), "ok")
@@ -172,8 +175,9 @@ func TestShareFetchAcknowledges(t *testing.T) {
 	one.waitMS = 100
 	want(t, "all is done", one.fetch(), "")
 	s.mustProduce(s.name, newBatch(record("f")))
-	one.waitMS = 5000
+	one.waitMS = patienceMS
 	want(t, "the next", one.fetch(), "0: 5-5/1 [5-5]")
+	one.waitMS = 100
 	want(t, "with the next fetch", strings.ReplaceAll(one.fetch("5-5:3"), " ", ""), "0:")
 }
 
@@ -183,7 +187,7 @@ func TestShareFetchLimits(t *testing.T) {
 		s.mustProduce(s.name, newBatch(record(fmt.Sprint("a", i)), record("b"), record("c")))
 	}
 	m := s.join()
-	m.waitMS = 5000
+	m.waitMS = patienceMS
 	m.maxRecords = 0
 	want(t, "no records", m.fetch(), "0:")
 	m.maxRecords = 4
@@ -202,7 +206,7 @@ func code(said string) string { return strings.Fields(said)[0] }
 // fetchSome asks until there is something: what is given back is there when it is written down.
 func (m *shareReader) fetchSome() (told string) {
 	m.t.Helper()
-	eventually(m.t, "records for "+m.member, func() bool {
+	harness.Await(m.t, "records for "+m.member, func() bool {
 		told = m.fetch()
 		return strings.Contains(told, "/")
 	})
@@ -257,7 +261,7 @@ func TestShareAcknowledgementsAreChecked(t *testing.T) {
 	s := openShared(t)
 	s.mustProduce(s.name, newBatch(record("a"), record("b"), record("c")))
 	m := s.join()
-	m.waitMS = 5000
+	m.waitMS = patienceMS
 	want(t, "first", m.fetch(), "0: 0-2/1 [0-2]")
 	for _, bad := range [][]string{{"1-0:1"}, {"0-2:"}, {"0-2:12"}, {"0-2:4"}, {"1-1:1", "0-0:1"}} {
 		want(t, fmt.Sprint(bad), m.acknowledge(bad...), "INVALID_REQUEST <null>")
@@ -289,6 +293,6 @@ func TestShareFetchWithoutState(t *testing.T) {
 	s := openShared(t)
 	m := s.join()
 	m.group = harness.Name("stateless")
-	m.waitMS = 500
+	m.waitMS = patienceMS
 	want(t, "fetch", m.fetch(), "0: UNKNOWN_SERVER_ERROR <null>")
 }

@@ -42,7 +42,7 @@ func (s *sharer) beat(topics ...string) *kmsg.ShareGroupHeartbeatResponse {
 func (s *sharer) awaitPartitions(want ...int32) {
 	s.t.Helper()
 	var got []int32
-	eventually(s.t, fmt.Sprintf("partitions %v for %s", want, s.id), func() bool {
+	harness.Await(s.t, fmt.Sprintf("partitions %v for %s", want, s.id), func() bool {
 		res := s.beat()
 		wantCode(s.t, "heartbeat", res.ErrorCode, nil)
 		if res.Assignment == nil {

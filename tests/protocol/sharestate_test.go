@@ -40,14 +40,14 @@ func openShareState(t *testing.T) *shareState {
 	s := &shareState{conn: dial(t, node), group: harness.Name("share-state")}
 	s.topic = s.topicID(node.CreateTopic(t, "share-state", 2))
 	s.awaitShareCoordinator(s.group + ":" + base64ID(s.topic) + ":0")
-	eventually(t, "share coordinator reads its log", func() bool { return !strings.Contains(s.summary(), "COORDINATOR") })
+	harness.Await(t, "share coordinator reads its log", func() bool { return !strings.Contains(s.summary(), "COORDINATOR") })
 	return s
 }
 
 // awaitShareCoordinator waits until there is a share coordinator for a key; asking makes its topic.
 func (c *conn) awaitShareCoordinator(key string) {
 	c.t.Helper()
-	eventually(c.t, "share coordinator", func() bool {
+	harness.Await(c.t, "share coordinator", func() bool {
 		req := kmsg.NewPtrFindCoordinatorRequest()
 		req.CoordinatorType, req.CoordinatorKeys = 2, []string{key}
 		return ask[*kmsg.FindCoordinatorResponse](c, 6, req).Coordinators[0].ErrorCode == 0

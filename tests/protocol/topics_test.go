@@ -168,7 +168,7 @@ func TestRecreatedTopicIsNew(t *testing.T) {
 	if c.topicID(topic) == old {
 		t.Error("the same topic id")
 	}
-	eventually(t, "the new topic takes records", func() bool { // the new leader may not be known at once
+	harness.Await(t, "the new topic takes records", func() bool { // the new leader may not be known at once
 		p := c.produce(topic, 0, newBatch(record("new")).bytes())
 		if p.ErrorCode == kerr.UnknownTopicOrPartition.Code || p.ErrorCode == kerr.NotLeaderForPartition.Code {
 			return false
@@ -205,7 +205,7 @@ func TestCreatePartitions(t *testing.T) {
 		})
 	}
 	c := dial(t, node)
-	eventually(t, "5 partitions are listed", func() bool {
+	harness.Await(t, "5 partitions are listed", func() bool {
 		return len(ask[*kmsg.MetadataResponse](c, 8, metadataRequest(topic)).Topics[0].Partitions) == 5
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/tests/harness"
 )
 
 // groupSweeps are the calls of consumers, of both group protocols, and of the tools that look after groups.
@@ -201,7 +203,7 @@ func (s *scene) emptyGroup() string {
 func (s *scene) consumer() (member, string) {
 	s.t.Helper()
 	m, topic := member{group: s.group(), id: s.name("member")}, s.records()
-	eventually(s.t, "an assignment", func() bool {
+	harness.Await(s.t, "an assignment", func() bool {
 		res := ask[*kmsg.ConsumerGroupHeartbeatResponse](s.conn, 1, beatRequest(m.group, m.id, m.generation, topic))
 		wantCode(s.t, "ConsumerGroupHeartbeat", res.ErrorCode, nil)
 		m.generation = res.MemberEpoch

@@ -81,7 +81,7 @@ type producer struct {
 func (s *scene) producer() producer {
 	s.t.Helper()
 	p := producer{transactional: s.name("transaction")}
-	eventually(s.t, "a transaction coordinator", func() bool {
+	harness.Await(s.t, "a transaction coordinator", func() bool {
 		res := ask[*kmsg.InitProducerIDResponse](s.conn, 4, p.init())
 		p.id, p.epoch = res.ProducerID, res.ProducerEpoch
 		return res.ErrorCode == 0
@@ -118,7 +118,7 @@ func (s *scene) endTransaction(p producer, commit bool) {
 	s.t.Helper()
 	req := &kmsg.EndTxnRequest{TransactionalID: p.transactional, ProducerID: p.id, ProducerEpoch: p.epoch, Commit: commit}
 	wantCode(s.t, "EndTxn", ask[*kmsg.EndTxnResponse](s.conn, 3, req).ErrorCode, nil)
-	eventually(s.t, "the transaction's end", func() bool {
+	harness.Await(s.t, "the transaction's end", func() bool {
 		res := ask[*kmsg.DescribeTransactionsResponse](s.conn, 0, &kmsg.DescribeTransactionsRequest{TransactionalIDs: []string{p.transactional}})
 		return strings.HasPrefix(res.TransactionStates[0].State, "Complete")
 	})

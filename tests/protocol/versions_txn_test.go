@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/tests/harness"
 )
 
 // transactionSweeps are the calls of producers with an id, and of the tools that look after transactions.
@@ -138,7 +140,7 @@ var transactionSweeps = []sweep{
 func (c *conn) findTransactions(id string) {
 	c.t.Helper()
 	find := findRequest(1, id) // it makes the coordinators' topic
-	eventually(c.t, "a transaction coordinator", func() bool {
+	harness.Await(c.t, "a transaction coordinator", func() bool {
 		if ask[*kmsg.FindCoordinatorResponse](c, 3, find).ErrorCode != 0 {
 			return false
 		}
