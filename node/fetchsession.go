@@ -173,6 +173,9 @@ func (s *fetchSession) put(p *fetchPart, index map[fetchKey]int) {
 	}
 	if at >= 0 {
 		s.parts[at] = *p
+		if p.ask.LogStartOffset >= 0 { // a replica that names it again has not taken what it was told
+			s.told[at] = fetchTold{wire.NoOffset, wire.NoOffset}
+		}
 		return
 	}
 	if index != nil {

@@ -16,7 +16,8 @@ const (
 	FetchNews FetchKind = iota
 	// FetchRecords: Partition.FetchedFrom, then AppendFetched for each batch of Records; Ready when they are kept.
 	FetchRecords
-	// FetchDiverged: Partition.FetchedFrom, which asks for a truncation; Ready when it is done.
+	// FetchDiverged: Partition.FetchedFrom, which asks for a truncation; Ready when it is done. Where FetchedFrom gives false, for these
+	// three, it is Refused, and Ready when the partition may fetch.
 	FetchDiverged
 	// FetchOutOfRange: Partition.FetchedOutOfRange, which asks for one too, or BackOff if it gives false.
 	FetchOutOfRange
@@ -61,7 +62,13 @@ func (f *Fetcher) Answer(now time.Duration, r *wire.FetchResponseView) ([]FetchA
 	for i := range r.Topics {
 		t := &r.Topics[i]
 		for j := range t.Partitions {
-			if p := f.known[fetchKey{t.ID, t.Partitions[j].Index}]; p != nil && p.inSession && p.touched < f.serial {
+			p := f.known[fetchKey{t.ID, t.Partitions[j].Index}]
+			switch {
+			case p == nil || !p.inSession:
+			case p.touched >= f.serial:
+				p.lapsed = true
+				f.change(p)
+			default:
 				p.touched = f.serial
 				f.answer(now, p, &t.Partitions[j])
 			}

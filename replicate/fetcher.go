@@ -116,6 +116,8 @@ type fetchedPartition struct {
 	inSession bool
 	touched   uint64
 	told      ask
+	// lapsed says that an answer was not taken. The leader, who believes it was, is asked again by name.
+	lapsed bool
 }
 
 func (f *fetchedPartition) key() fetchKey { return fetchKey{f.Topic, f.Index} }
@@ -152,6 +154,11 @@ func (f *Fetcher) Add(t FetchTarget, settled bool) {
 		i, _ := slices.BinarySearchFunc(f.all, p.key(), func(p *fetchedPartition, k fetchKey) int { return p.key().compare(k) })
 		f.all = slices.Insert(f.all, i, p)
 	} else {
+		if p.state == fetchDue && settled && p.ask() == (ask{t.Epoch, t.Position, t.LogStart}) {
+			p.FetchTarget = t // another partition epoch, and nothing else
+			f.limit(p)
+			return
+		}
 		f.leaveState(p)
 	}
 	p.FetchTarget = t
@@ -235,6 +242,14 @@ func (f *Fetcher) Ready(topic wire.TopicID, index wire.PartitionIndex, at Positi
 		p.Position, p.LogStart, p.touched = at, logStart, f.serial
 	}
 	f.change(p)
+}
+
+// Refused says that an action was not taken (Partition.FetchedFrom gave false): what its answer told is asked for again.
+func (f *Fetcher) Refused(topic wire.TopicID, index wire.PartitionIndex) {
+	if p := f.known[fetchKey{topic, index}]; p != nil {
+		p.lapsed = true
+		f.change(p)
+	}
 }
 
 // BackOff keeps a partition out of the requests for the time of the back-off: its batches are damaged, or its disk is full.

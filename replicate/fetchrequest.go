@@ -74,7 +74,7 @@ func (f *Fetcher) askChanged() {
 	for _, p := range f.changed {
 		p.changed = false
 		switch {
-		case p.due() && (!p.inSession || p.told != p.ask()):
+		case p.due() && (!p.inSession || p.lapsed || p.told != p.ask()):
 			topic = f.name(p, topic)
 			p.inSession = true
 		case !p.due() && p.inSession:
@@ -92,7 +92,7 @@ func (f *Fetcher) name(p *fetchedPartition, topic *wire.TopicID) *wire.TopicID {
 	if topic == nil || *topic != p.Topic {
 		f.request.AddTopic(nil, p.Topic)
 	}
-	p.told = p.ask()
+	p.told, p.lapsed = p.ask(), false
 	f.request.AddPartition(wire.FetchPartition{
 		Index: p.Index, CurrentLeaderEpoch: p.Epoch, FetchOffset: p.Offset, LastFetchedEpoch: p.LastEpoch, LogStartOffset: p.LogStart,
 		MaxBytes: f.cfg.PartitionMaxBytes, ReplicaDirectoryID: p.Directory, HighWatermark: math.MaxInt64,

@@ -89,6 +89,11 @@ func (p *Partition) Failed(plans []segment.AppendPlan, code wire.ErrorCode, eff 
 	for i := len(plans) - 1; i >= 0; i-- {
 		p.log.Undo(plans[i])
 	}
+	if end := p.log.LogEndOffset(); p.reign != nil && end < p.reign.start {
+		// They were fetched before it led, and nobody was promised them: its reign begins where the log ends now.
+		p.reign.start = end
+		p.log.AssignEpoch(p.leaderEpoch, end)
+	}
 	p.fail(plans[0].BaseOffset, code, eff)
 	p.check()
 }
