@@ -31,8 +31,10 @@ type Broker struct {
 	Fenced bool `json:"fenced"`
 	// ShuttingDown nodes are in a controlled shutdown: they keep what they have until it is moved, and get nothing new.
 	ShuttingDown bool `json:"inControlledShutdown,omitempty"`
-	// Draining nodes are to be emptied by an operator's word, which outlives a restart.
-	Draining bool                `json:"draining,omitempty"`
+	// Draining nodes lead nothing that another can lead, and get nothing new, by an operator's word, which outlives a restart.
+	Draining bool `json:"draining,omitempty"`
+	// Emptying nodes are draining, and their replicas are moved to others as well.
+	Emptying bool                `json:"emptying,omitempty"`
 	Version  string              `json:"version,omitempty"`  // of the program
 	Features map[string][2]int16 `json:"features,omitempty"` // lowest and highest level, by name
 	LogDirs  []wire.UUID         `json:"logDirs,omitempty"`

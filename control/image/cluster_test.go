@@ -12,7 +12,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var fullBroker = Broker{ID: 3, Epoch: 17, Incarnation: id(5), DirectoryID: id(6), Rack: "r1", Fenced: true, ShuttingDown: true, Draining: true,
+var fullBroker = Broker{ID: 3, Epoch: 17, Incarnation: id(5), DirectoryID: id(6), Rack: "r1", Fenced: true, ShuttingDown: true, Draining: true, Emptying: true,
 	Endpoints: []Endpoint{{"PLAINTEXT", "h", 9092, "PLAINTEXT"}, {"TLS", "h", 9093, "SSL"}}, Version: "1.2",
 	Features: map[string][2]int16{"metadata.version": {7, 27}}, LogDirs: []wire.UUID{id(8), id(9)}}
 

@@ -57,6 +57,9 @@ func (m *Image) FeatureLevel(name string) (level int16, set bool) {
 	return level, set
 }
 
+// Features gives the levels of all finalized features by name; read-only.
+func (m *Image) Features() map[string]int16 { return m.features }
+
 // ByName gives the topic of that name, nil if there is none.
 func (m *Image) ByName(name string) *Topic {
 	t, _ := m.names.get(nameShard(name), name)
