@@ -24,7 +24,7 @@ func (c *Controller) CreatePartitions(m *image.Image, topic string, count int32,
 	}
 	s := c.begin(m)
 	factor := len(t.State(0).Replicas)
-	place := func() ([]image.PartitionState, Refusal) { return s.place(count-t.Partitions, int16(factor)) }
+	place := func() ([]image.PartitionState, Refusal) { return s.place(count-t.Partitions, int16(factor), "") }
 	if assignment != nil {
 		place = func() ([]image.PartitionState, Refusal) { return s.assign(t.Partitions, assignment, factor) }
 	}
@@ -39,7 +39,7 @@ func (c *Controller) CreatePartitions(m *image.Image, topic string, count int32,
 // DeleteTopic removes a topic with all that it has.
 func (c *Controller) DeleteTopic(m *image.Image, id wire.TopicID) ([]image.Record, Refusal) {
 	if m.ByID(id) == nil {
-		return nil, Refusal{wire.UnknownTopicID, "This server does not host this topic ID."}
+		return nil, Refusal{Code: wire.UnknownTopicID}
 	}
 	s := c.begin(m)
 	s.add(image.RemoveTopicRecord{ID: id})

@@ -69,5 +69,5 @@ func (c *Controller) Rebase(m *image.Image) {
 // Refusal is a code and what explains it to a person; the zero value refuses nothing.
 type Refusal struct {
 	Code    wire.ErrorCode
-	Message string // "": the code's own
+	Message string // "": none, as where Kafka has the code's own text alone
 }

@@ -60,7 +60,7 @@ func (s *step) newTopicStates(spec TopicSpec) ([]image.PartitionState, Refusal) 
 	if factor == -1 {
 		factor = s.c.config.DefaultReplicationFactor
 	}
-	return s.place(partitions, factor)
+	return s.place(partitions, factor, fmt.Sprintf("Unable to replicate the partition %d time(s): ", factor))
 }
 
 // assignedStates takes the replicas that the request names.
@@ -74,12 +74,13 @@ func (s *step) assignedStates(spec TopicSpec) ([]image.PartitionState, Refusal) 
 	return s.assign(0, spec.Assignment, len(spec.Assignment[0]))
 }
 
-// place lets the placer choose. A partition whose replicas are all on their way out cannot be made.
-func (s *step) place(partitions int32, factor int16) ([]image.PartitionState, Refusal) {
+// place lets the placer choose. Its refusal is told behind prefix, which Kafka has for new topics alone. A partition whose replicas are
+// all on their way out cannot be made.
+func (s *step) place(partitions int32, factor int16, prefix string) ([]image.PartitionState, Refusal) {
 	placed, err := reassign.Place(s.placeable(), partitions, factor, s.c.config.Random)
 	var problem *reassign.PlacementError
 	if errors.As(err, &problem) {
-		return nil, Refusal{wire.InvalidReplicationFactor, fmt.Sprintf("Unable to replicate the partition %d time(s): %s", factor, problem.Problem)}
+		return nil, Refusal{wire.InvalidReplicationFactor, prefix + problem.Problem}
 	}
 	states := make([]image.PartitionState, len(placed))
 	for i, replicas := range placed {

@@ -71,7 +71,7 @@ func (s *step) moveTo(p partition, replicas []wire.NodeID) {
 // cancelReassignment takes away what a reassignment added, in sync or not.
 func (s *step) cancelReassignment(p partition) Refusal {
 	if !p.state.Reassigning() {
-		return Refusal{wire.NoReassignmentInProgress, "No partition reassignment is in progress."}
+		return Refusal{Code: wire.NoReassignmentInProgress}
 	}
 	replicas, isr, unclean := reassign.Revert(p.state)
 	if unclean && !s.c.config.UncleanElection(s.m, p.topic) {
@@ -81,6 +81,7 @@ func (s *step) cancelReassignment(p partition) Refusal {
 	change := s.change(p)
 	s.allowUnclean(p.topic, change)
 	change.Replicas, change.ISR, change.Adding, change.Removing = replicas, isr, nil, nil
+	change.Recovering = change.Recovering || unclean // which Kafka does not say here (KIP-704)
 	if after, changed := change.State(); changed {
 		s.add(p.record(after))
 	}

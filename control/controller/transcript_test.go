@@ -395,6 +395,12 @@ func showRecord(m *image.Image, r image.Record) string {
 		return fmt.Sprintf("%s-%d %s\n", m.ByID(r.Topic).Name, r.Partition, showState(&r.State))
 	case image.BrokerRecord:
 		return showBroker(&r.Broker)
+	case image.ConfigRecord:
+		return fmt.Sprintf("config %s %s=%s\n", r.Resource.Name, r.Key, text(r.Value))
+	case image.TopicRecord:
+		return fmt.Sprintf("topic %s of %d partitions\n", r.Name, r.Partitions)
+	case image.PartitionsRecord:
+		return fmt.Sprintf("topic %s of %d partitions\n", m.ByID(r.ID).Name, r.Partitions)
 	}
 	return fmt.Sprintf("%T %+v\n", r, r)
 }

@@ -33,8 +33,6 @@ func (r *kafkaRandom) IntN(n int) int {
 	return int(u % bound)
 }
 
-func ids(list ...wire.NodeID) []wire.NodeID { return list }
-
 // The values are those of StripedReplicaPlacerTest.
 func TestPlacementsOfKafka(t *testing.T) {
 	for _, c := range []struct {
