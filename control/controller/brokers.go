@@ -15,10 +15,13 @@ func (s *step) leaveISR(id wire.NodeID) {
 	})
 }
 
-// lose is leaveISR for a node that no longer has all that it had: it leaves every ELR as well.
-func (s *step) lose(id wire.NodeID) {
-	s.settle(s.c.index.holds[id], func(p *image.PartitionState) bool { return p.InSync(id) || slices.Contains(p.ELR, id) }, func(change *elect.Change) {
-		change.ISR, change.Lost = withoutNode(change.ISR, id), id
+// lose is leaveISR for a node that no longer has all that it had: it leaves every ELR as well. wiped: it has nothing.
+func (s *step) lose(id wire.NodeID, wiped bool) {
+	counts := func(p *image.PartitionState) bool {
+		return p.InSync(id) || slices.Contains(p.ELR, id) || wiped && slices.Contains(p.LastKnownELR, id)
+	}
+	s.settle(s.c.index.holds[id], counts, func(change *elect.Change) {
+		change.ISR, change.Lost, change.Wiped = withoutNode(change.ISR, id), id, wiped
 	})
 }
 

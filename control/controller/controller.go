@@ -40,6 +40,7 @@ type Controller struct {
 
 	rebalanceAt time.Duration // when preferred leaders are next looked for
 	uncleanAt   time.Duration
+	drainAt     time.Duration
 }
 
 // New gives a Controller that has yet to be told of the cluster: BecomeController.
@@ -57,7 +58,7 @@ func (c *Controller) BecomeController(m *image.Image, now time.Duration) {
 	for b := range m.Brokers() {
 		c.sessions[b.ID] = newSession(now)
 	}
-	c.rebalanceAt, c.uncleanAt = now+c.config.LeaderRebalance, now
+	c.rebalanceAt, c.uncleanAt, c.drainAt = now+c.config.LeaderRebalance, now, now
 }
 
 // Rebase goes on from m, which need not follow from the Image of the last call: a proposal was thrown away.

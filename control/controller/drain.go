@@ -1,8 +1,13 @@
 package controller
 
 import (
+	"maps"
+	"slices"
+	"time"
+
 	"github.com/ringmill/ringmill/control/elect"
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/reassign"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -39,11 +44,48 @@ func (s *step) moveLeaders(b *image.Broker) {
 	}
 }
 
+// drainEvery is how often a drain looks at what a node still has.
+const drainEvery = time.Second
+
 // drain goes on with what draining nodes still have.
-func (s *step) drain() {
+func (s *step) drain(now time.Duration) {
+	if now < s.c.drainAt {
+		return
+	}
+	s.c.drainAt = now + drainEvery
 	for b := range s.m.Brokers() {
 		if b.Draining {
 			s.moveLeaders(b)
 		}
+		if b.Emptying {
+			s.moveReplicas(b)
+		}
 	}
+}
+
+// moveReplicas begins to move replicas away from b, as many as may be under way. What no other node can take stays.
+func (s *step) moveReplicas(b *image.Broker) {
+	free := movesMax - s.c.index.reassigning.total()
+	if free <= 0 {
+		return
+	}
+	nodes, load := s.placeable(), maps.Clone(s.c.index.replicas)
+	var records []image.Record
+	stays := func(p *image.PartitionState) bool { return p.HasReplica(b.ID) && !p.Reassigning() }
+	for p := range s.c.index.partitions(s.c.index.holds[b.ID], stays) {
+		if len(records) == free {
+			break
+		}
+		to, ok := reassign.Replacement(nodes, func(id wire.NodeID) int { return load[id] }, p.state.Replicas, b.ID)
+		if !ok {
+			continue
+		}
+		load[to]++
+		replicas := slices.Clone(p.state.Replicas)
+		replicas[slices.Index(replicas, b.ID)] = to
+		if after, changed := s.reassigned(p, replicas).State(); changed {
+			records = append(records, p.record(after))
+		}
+	}
+	s.add(records...)
 }

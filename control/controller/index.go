@@ -16,8 +16,10 @@ type index struct {
 	image *image.Image // that it says; nil: none
 
 	holds       map[wire.NodeID]topicCounts // replicas
+	replicas    map[wire.NodeID]int         // all that a node holds
 	leads       map[wire.NodeID]int         // partitions
 	leaderless  topicCounts
+	eligible    topicCounts // with an ELR
 	imbalanced  topicCounts // led by another than the preferred leader
 	reassigning topicCounts
 
@@ -33,14 +35,22 @@ func (t topicCounts) add(id wire.TopicID, n int) {
 	}
 }
 
+// total is how many partitions there are of the kind.
+func (t topicCounts) total() (n int) {
+	for _, count := range t {
+		n += count
+	}
+	return n
+}
+
 // sorted gives the topics, always in the same order.
 func (t topicCounts) sorted() []wire.TopicID {
 	return slices.SortedFunc(maps.Keys(t), func(a, b wire.TopicID) int { return bytes.Compare(a[:], b[:]) })
 }
 
 func newIndex() index {
-	return index{holds: make(map[wire.NodeID]topicCounts), leads: make(map[wire.NodeID]int),
-		leaderless: make(topicCounts), imbalanced: make(topicCounts), reassigning: make(topicCounts)}
+	return index{holds: make(map[wire.NodeID]topicCounts), replicas: make(map[wire.NodeID]int), leads: make(map[wire.NodeID]int),
+		leaderless: make(topicCounts), eligible: make(topicCounts), imbalanced: make(topicCounts), reassigning: make(topicCounts)}
 }
 
 // follow makes the index say m, a later Image of the same history.
@@ -85,6 +95,7 @@ func (x *index) count(id wire.TopicID, s *image.PartitionState, n int) {
 			x.holds[node] = make(topicCounts)
 		}
 		x.holds[node].add(id, n)
+		x.replicas[node] += n
 	}
 	if s.Leader == wire.NoNode {
 		x.leaderless.add(id, n)
@@ -93,6 +104,9 @@ func (x *index) count(id wire.TopicID, s *image.PartitionState, n int) {
 	}
 	if s.Leader != s.Replicas[0] {
 		x.imbalanced.add(id, n)
+	}
+	if len(s.ELR) > 0 {
+		x.eligible.add(id, n)
 	}
 	if s.Reassigning() {
 		x.reassigning.add(id, n)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/control/elect"
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/control/reassign"
 	"github.com/ringmill/ringmill/wire"
@@ -60,12 +61,17 @@ func (s *step) reassign(topic string, asked *kmsg.AlterPartitionAssignmentsReque
 
 // moveTo begins to move a partition to replicas; if all of them are in sync it is done at once.
 func (s *step) moveTo(p partition, replicas []wire.NodeID) {
+	if after, changed := s.reassigned(p, replicas).State(); changed {
+		s.add(p.record(after))
+	}
+}
+
+// reassigned is the change that moves a partition to replicas.
+func (s *step) reassigned(p partition, replicas []wire.NodeID) *elect.Change {
 	change := s.change(p)
 	target := reassign.TargetOf(p.state, replicas)
 	change.Replicas, change.Adding, change.Removing = target.Replicas, target.Adding, target.Removing
-	if after, changed := change.State(); changed {
-		s.add(p.record(after))
-	}
+	return change
 }
 
 // cancelReassignment takes away what a reassignment added, in sync or not.
@@ -81,7 +87,6 @@ func (s *step) cancelReassignment(p partition) Refusal {
 	change := s.change(p)
 	s.allowUnclean(p.topic, change)
 	change.Replicas, change.ISR, change.Adding, change.Removing = replicas, isr, nil, nil
-	change.Recovering = change.Recovering || unclean // which Kafka does not say here (KIP-704)
 	if after, changed := change.State(); changed {
 		s.add(p.record(after))
 	}

@@ -49,33 +49,30 @@ func (c *Controller) RegisterBroker(m *image.Image, now time.Duration, r Registr
 	if again {
 		c.session(b.ID, now).lastContact = now
 	} else {
-		s.leaveEarlierRun(b.ID, keptAll(&b, existing, r))
+		s.leaveEarlierRun(&b, existing, r)
 		c.sessions[b.ID] = newSession(now)
 	}
 	resp.BrokerEpoch = int64(b.Epoch)
 	return s.records, resp, Refusal{}
 }
 
-// leaveEarlierRun takes a node out of what its earlier run was in.
-func (s *step) leaveEarlierRun(id wire.NodeID, keptAll bool) {
-	if keptAll {
-		s.leaveISR(id)
-		return
+// leaveEarlierRun takes a node out of what its earlier run was in. It stays eligible if it has all that run had acknowledged: after
+// a clean stop, or with a log that is durable before anybody is told. A node without its directories, or one that nobody knows, has nothing.
+func (s *step) leaveEarlierRun(b, existing *image.Broker, r Registration) {
+	switch {
+	case existing == nil || !hasDirectories(b, existing):
+		s.lose(b.ID, true)
+	case r.CleanShutdown || r.Durable:
+		s.leaveISR(b.ID)
+	default:
+		s.lose(b.ID, false)
 	}
-	s.lose(id)
 }
 
-// keptAll reports whether a new run of a node has all that the one before it had acknowledged.
-func keptAll(b, existing *image.Broker, r Registration) bool {
-	if existing == nil || existing.DirectoryID != b.DirectoryID {
-		return false
-	}
-	for _, dir := range existing.LogDirs {
-		if !slices.Contains(b.LogDirs, dir) {
-			return false
-		}
-	}
-	return r.CleanShutdown || r.Durable
+// hasDirectories reports whether b has what existing had, at least.
+func hasDirectories(b, existing *image.Broker) bool {
+	return existing.DirectoryID == b.DirectoryID &&
+		!slices.ContainsFunc(existing.LogDirs, func(dir wire.UUID) bool { return !slices.Contains(b.LogDirs, dir) })
 }
 
 // registered gives what a registration says of a node.

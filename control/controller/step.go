@@ -49,16 +49,7 @@ func (s *step) canJoin(id wire.NodeID) bool { return s.canLead(id) != elect.Unfi
 
 // change begins a change of p under the topic's configuration.
 func (s *step) change(p partition) *elect.Change {
-	return elect.NewChange(p.state, s.minISR(p.topic), s.canLead)
-}
-
-// minISR is the topic's least in-sync set, as far as its replicas go.
-func (s *step) minISR(t *image.Topic) int {
-	least := s.c.config.MinISR(s.m, t)
-	if first := t.State(0); first != nil {
-		least = min(least, len(first.Replicas))
-	}
-	return least
+	return elect.NewChange(p.state, s.c.config.MinISR(s.m, p.topic), s.canLead)
 }
 
 // allowUnclean lets a change elect a leader that may lack something, if the topic's configuration does.

@@ -17,7 +17,7 @@ func (c *Controller) Tick(m *image.Image, now time.Duration) []image.Record {
 	}
 	s.electUncleanly(now)
 	s.preferLeaders(now)
-	s.drain()
+	s.drain(now)
 	return s.records
 }
 

@@ -22,7 +22,7 @@ func (c *Controller) UnregisterBroker(m *image.Image, req *kmsg.UnregisterBroker
 	}
 	s := c.begin(m)
 	s.add(image.RemoveBrokerRecord{ID: id})
-	s.lose(id)
+	s.lose(id, false)
 	delete(c.sessions, id)
 	return s.records, resp
 }

@@ -30,7 +30,7 @@ const (
 // Change is what is to become of one partition. NewChange gives one that changes nothing; what differs is set before State.
 type Change struct {
 	Before   *image.PartitionState
-	MinISR   int                       // the topic's min.insync.replicas, at most its replication factor
+	MinISR   int                       // the topic's min.insync.replicas; a partition with fewer replicas needs all of them
 	CanLead  func(wire.NodeID) Fitness // whom an election may choose
 	Election Election
 
@@ -39,6 +39,8 @@ type Change struct {
 	Recovering                 bool
 	// Lost is a node that came back without all that it had: it is neither in the ISR nor in the ELR any more. wire.NoNode: none.
 	Lost wire.NodeID
+	// Wiped: Lost has nothing any more. It is not the last known leader either: to elect it would empty the partition.
+	Wiped bool
 
 	elr []wire.NodeID
 }
@@ -67,7 +69,7 @@ func (c *Change) State() (after image.PartitionState, changed bool) {
 
 // settleELR: what leaves a too small ISR stays eligible, for the high watermark cannot have passed it.
 func (c *Change) settleELR() {
-	if c.elr = nil; len(c.ISR) >= c.MinISR {
+	if c.elr = nil; c.enough(c.ISR) {
 		return
 	}
 	for _, n := range slices.Concat(c.Before.ELR, c.Before.ISR) {
@@ -77,6 +79,9 @@ func (c *Change) settleELR() {
 	}
 	slices.Sort(c.elr)
 }
+
+// enough reports whether an in-sync set may acknowledge.
+func (c *Change) enough(isr []wire.NodeID) bool { return len(isr) >= min(c.MinISR, len(c.Replicas)) }
 
 // lead elects, and makes the state the new leader's.
 func (c *Change) lead(after *image.PartitionState) {
@@ -91,18 +96,25 @@ func (c *Change) lead(after *image.PartitionState) {
 		after.ISR, after.ELR, after.Recovering = []wire.NodeID{leader}, nil, true
 	case leader != wire.NoNode && !slices.Contains(c.ISR, leader):
 		after.ISR, after.ELR = []wire.NodeID{leader}, without(c.elr, leader)
+		if c.enough(after.ISR) {
+			after.ELR = nil // it may acknowledge alone, which Kafka overlooks when min.insync.replicas was lowered meanwhile
+		}
 	}
 	after.Leader = leader
 	after.LeaderEpoch++
 }
 
-// rememberLeader keeps who led when the ISR became empty, until there is a leader again: KIP-966's balanced recovery.
+// rememberLeader keeps who led when the ISR became empty, until there is a leader again: KIP-966's balanced recovery. Unlike Kafka it
+// forgets a leader whose directories are gone.
 func (c *Change) rememberLeader(after *image.PartitionState) {
 	switch {
 	case after.Leader != wire.NoNode:
 		after.LastKnownELR = nil
 	case len(after.ISR) == 0 && len(c.Before.ISR) > 0 && c.Before.Leader != wire.NoNode:
 		after.LastKnownELR = []wire.NodeID{c.Before.Leader}
+	}
+	if c.Wiped && slices.Contains(after.LastKnownELR, c.Lost) {
+		after.LastKnownELR = nil
 	}
 }
 

@@ -17,7 +17,8 @@ func (c *Change) elect() (leader wire.NodeID, unclean bool) {
 		return last, true
 	}
 	if c.Election == Unclean {
-		return c.electAnybody(), true
+		leader = c.electAnybody()
+		return leader, leader != wire.NoNode
 	}
 	return wire.NoNode, false
 }

@@ -12,6 +12,9 @@ type Target struct {
 	Replicas, Adding, Removing []wire.NodeID
 }
 
+// End gives the replicas when all is done.
+func (t Target) End() []wire.NodeID { return minus(t.Replicas, t.Removing) }
+
 // TargetOf gives the lists under which a partition moves to replicas: those first, then the ones that go
 // (PartitionReassignmentReplicas). A reassignment under way is replaced.
 func TargetOf(s *image.PartitionState, replicas []wire.NodeID) Target {
@@ -21,14 +24,11 @@ func TargetOf(s *image.PartitionState, replicas []wire.NodeID) Target {
 }
 
 // Revert gives replicas and ISR of a partition whose reassignment is cancelled: what was added goes
-// (PartitionReassignmentRevert). unclean: nobody of the original replicas is in sync, and the first of them would have to lead
-// without all that was acknowledged.
+// (PartitionReassignmentRevert). unclean: nobody of the original replicas is in sync, one would have to lead without all that was
+// acknowledged. Kafka takes the first of them then; here the ISR is empty, and it is an election's business who can.
 func Revert(s *image.PartitionState) (replicas, isr []wire.NodeID, unclean bool) {
 	replicas, isr = minus(s.Replicas, s.Adding), minus(s.ISR, s.Adding)
-	if len(isr) > 0 || len(replicas) == 0 {
-		return replicas, isr, false
-	}
-	return replicas, replicas[:1:1], true
+	return replicas, isr, len(isr) == 0 && len(s.ISR) > 0
 }
 
 func sorted(ids []wire.NodeID) []wire.NodeID {
