@@ -1,6 +1,9 @@
 package member
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // peer is another agent as gossip has it.
 type peer struct {
@@ -9,6 +12,10 @@ type peer struct {
 	readable bool   // whether its tags are those of a ringmill node; info is empty if not
 	info     Info
 }
+
+// membersMax bounds how many members gossip may have: every request to read something from gossip walks them, and without a
+// key any program of this machine can make some up.
+const membersMax = 1024
 
 // refusal says why this node must not have anything to do with the offered ones, or "". A cluster id that is empty fits
 // all: it is a fresh node's. Which cluster a fresh node is to join is settled by those that it has seen.
@@ -19,8 +26,14 @@ func refusal(own Info, known, offered []peer) string {
 			cluster, whose = p.info.ClusterID, describe(p)
 		}
 	}
+	strangers := 0
 	for _, p := range offered {
+		if !slices.ContainsFunc(known, func(k peer) bool { return k.name == p.name }) {
+			strangers++
+		}
 		switch {
+		case len(known)+strangers > membersMax:
+			return fmt.Sprintf("%s would be one of more than %d members", p.name, membersMax)
 		case !p.readable:
 			return fmt.Sprintf("%s at %s is no ringmill node, or one of a release that this one does not know", p.name, p.addr)
 		case p.info.ClusterID == "" || p.info.ClusterID == cluster:

@@ -32,6 +32,19 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
+func TestRefusalOfTooMany(t *testing.T) {
+	var known []peer
+	for id := range membersMax {
+		known = append(known, at(id, "x", "a:1"))
+	}
+	if got := refusal(info(0, "x"), known, known[5:7]); got != "" {
+		t.Errorf("known ones: %q", got)
+	}
+	if got, want := refusal(info(0, "x"), known, []peer{known[1], at(2000, "x", "b:1")}), "node-2000 would be one of more than 1024 members"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestConflicts(t *testing.T) {
 	double := at(1, "", "z:1")
 	double.info.DirectoryID[1] = 9
