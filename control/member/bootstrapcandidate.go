@@ -58,11 +58,15 @@ func (b *Bootstrap) commit(eff *Effects) {
 // sendMissing sends a request to the voters that have not granted it, again after a while.
 func (b *Bootstrap) sendMissing(eff *Effects, kind RequestKind) {
 	for i := range b.voters {
-		if !b.voters[i].done {
-			b.sendTo(eff, i, kind, retryTime)
+		if v := &b.voters[i]; !v.done {
+			b.sendTo(eff, i, kind, retryTime<<min(v.unanswered, backoffs[kind]))
 		}
 	}
 }
+
+// backoffs are how often the wait for a voter that does not answer is doubled: up to four seconds for a promise, which others
+// wait for, and half a minute for a commit, which a voter that comes back asks for itself.
+var backoffs = map[RequestKind]int{Promise: 3, Commit: 6}
 
 func (b *Bootstrap) sendTo(eff *Effects, i int, kind RequestKind, every time.Duration) {
 	v := &b.voters[i]
@@ -90,14 +94,14 @@ func (b *Bootstrap) Answer(now time.Duration, to Voter, r Request, a Answer) Eff
 	}
 	b.voters[i].unanswered, b.voters[i].reason = 0, ""
 	switch {
+	case b.state.phase == committed && r.Kind == Commit && (a.Kind == Granted || a.Kind == Refused):
+		b.voters[i].done = true // refused: what had promised is gone, with its disk
 	case a.Kind == Refused:
 		b.voters[i].reason = a.Reason
 	case b.state.phase == promised && b.candidate():
 		b.answered(&eff, i, r, a)
 	case b.state.phase == promised:
 		b.learned(&eff, i, a)
-	case r.Kind == Commit && a.Kind == Granted:
-		b.voters[i].done = true
 	}
 	b.tell(&eff)
 	return eff

@@ -38,6 +38,8 @@ func (b *Bootstrap) statusFresh() string {
 		return b.mismatch()
 	case b.cfg.Expect < 2:
 		return "waits for a node of the cluster that it is to join"
+	case len(b.view.fresh) == 0:
+		return "looks for other nodes"
 	case b.view.missing() > 0:
 		return fmt.Sprintf("waits for %d more fresh nodes to begin a cluster of %d with; sees %s", b.view.missing(), b.cfg.Expect, names(b.view.fresh))
 	}
@@ -59,8 +61,11 @@ func (b *Bootstrap) statusCandidate() string {
 	for i, v := range b.voters {
 		if !v.done {
 			text := fmt.Sprintf("begins cluster %s with %s; waits for node %d at %s", p.ClusterID, names(p.Voters), p.Voters[i].NodeID, p.Voters[i].Addr)
-			if v.reason != "" {
+			switch {
+			case v.reason != "":
 				text += ": " + v.reason
+			case v.unanswered > silentAfter:
+				text += ", which does not answer there"
 			}
 			return text
 		}
@@ -74,9 +79,9 @@ func (b *Bootstrap) statusPromised() string {
 	text := fmt.Sprintf("has promised to begin cluster %s with %s; waits for node %d at %s", p.ClusterID, names(p.Voters), c.NodeID, c.Addr)
 	switch v := b.voters[0]; {
 	case v.reason != "":
-		text += ", who says: " + v.reason
+		text += ", which says: " + v.reason
 	case v.unanswered > silentAfter:
-		text += ", who does not answer"
+		text += ", which does not answer"
 	default:
 		return text
 	}
