@@ -1,7 +1,7 @@
 package wire
 
 // The keys of the requests that clients, administrators and other nodes send to a broker. The keys that only Kafka's own
-// controllers exchange (Vote, BrokerRegistration and their like) are left out.
+// quorum exchanges (Vote and its like) are left out.
 const (
 	KeyProduce                      APIKey = 0
 	KeyFetch                        APIKey = 1
@@ -52,12 +52,16 @@ const (
 	KeyDescribeUserSCRAMCredentials APIKey = 50
 	KeyAlterUserSCRAMCredentials    APIKey = 51
 	KeyDescribeQuorum               APIKey = 55
+	KeyAlterPartition               APIKey = 56
 	KeyUpdateFeatures               APIKey = 57
 	KeyDescribeCluster              APIKey = 60
 	KeyDescribeProducers            APIKey = 61
+	KeyBrokerRegistration           APIKey = 62
+	KeyBrokerHeartbeat              APIKey = 63
 	KeyUnregisterBroker             APIKey = 64
 	KeyDescribeTransactions         APIKey = 65
 	KeyListTransactions             APIKey = 66
+	KeyAllocateProducerIDs          APIKey = 67
 	KeyConsumerGroupHeartbeat       APIKey = 68
 	KeyConsumerGroupDescribe        APIKey = 69
 	KeyGetTelemetrySubscriptions    APIKey = 71
@@ -78,6 +82,15 @@ const (
 	KeyDescribeShareGroupOffsets    APIKey = 90
 	KeyAlterShareGroupOffsets       APIKey = 91
 	KeyDeleteShareGroupOffsets      APIKey = 92
+)
+
+// The keys of ringmill's own requests, which its nodes send to each other and ApiVersions does not show. Their headers are those
+// of a version without tagged fields; LookupAPI does not know them.
+const (
+	KeyQuorumMessage APIKey = 10000
+	KeyForward       APIKey = 10001
+	KeyJoin          APIKey = 10002
+	KeyBootstrap     APIKey = 10003
 )
 
 // VersionRange is what is defined for one key, not what a node advertises.
@@ -171,12 +184,16 @@ var apiTable = [...]VersionRange{
 	KeyDescribeUserSCRAMCredentials: {KeyDescribeUserSCRAMCredentials, "DescribeUserScramCredentials", 0, 0, 0},
 	KeyAlterUserSCRAMCredentials:    {KeyAlterUserSCRAMCredentials, "AlterUserScramCredentials", 0, 0, 0},
 	KeyDescribeQuorum:               {KeyDescribeQuorum, "DescribeQuorum", 0, 2, 0},
+	KeyAlterPartition:               {KeyAlterPartition, "AlterPartition", 2, 3, 0},
 	KeyUpdateFeatures:               {KeyUpdateFeatures, "UpdateFeatures", 0, 2, 0},
 	KeyDescribeCluster:              {KeyDescribeCluster, "DescribeCluster", 0, 2, 0},
 	KeyDescribeProducers:            {KeyDescribeProducers, "DescribeProducers", 0, 0, 0},
+	KeyBrokerRegistration:           {KeyBrokerRegistration, "BrokerRegistration", 0, 4, 0},
+	KeyBrokerHeartbeat:              {KeyBrokerHeartbeat, "BrokerHeartbeat", 0, 1, 0},
 	KeyUnregisterBroker:             {KeyUnregisterBroker, "UnregisterBroker", 0, 0, 0},
 	KeyDescribeTransactions:         {KeyDescribeTransactions, "DescribeTransactions", 0, 0, 0},
 	KeyListTransactions:             {KeyListTransactions, "ListTransactions", 0, 2, 0},
+	KeyAllocateProducerIDs:          {KeyAllocateProducerIDs, "AllocateProducerIds", 0, 0, 0},
 	KeyConsumerGroupHeartbeat:       {KeyConsumerGroupHeartbeat, "ConsumerGroupHeartbeat", 0, 1, 0},
 	KeyConsumerGroupDescribe:        {KeyConsumerGroupDescribe, "ConsumerGroupDescribe", 0, 1, 0},
 	KeyGetTelemetrySubscriptions:    {KeyGetTelemetrySubscriptions, "GetTelemetrySubscriptions", 0, 0, 0},
