@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"golang.org/x/sys/unix"
@@ -65,13 +66,16 @@ func storageCode(err error) (wire.ErrorCode, string) {
 func (n *Node) NewTopicID() wire.TopicID { return newUUID() }
 
 // CreateTopic makes a topic durable and serves it.
-func (n *Node) CreateTopic(name string, partitions int32, configs map[string]string) (wire.TopicID, wire.ErrorCode, string) {
+func (n *Node) CreateTopic(spec api.NewTopic) (wire.TopicID, wire.ErrorCode, string) {
+	if n.cluster != nil {
+		return n.cluster.createTopic(spec)
+	}
 	n.metaMu.Lock()
 	defer n.metaMu.Unlock()
-	if n.topics.named([]byte(name)) != nil {
-		return wire.TopicID{}, wire.TopicAlreadyExists, "Topic '" + name + "' already exists."
+	if n.topics.named([]byte(spec.Name)) != nil {
+		return wire.TopicID{}, wire.TopicAlreadyExists, "Topic '" + spec.Name + "' already exists."
 	}
-	t, err := n.createTopic(name, partitions, configs)
+	t, err := n.createTopic(spec.Name, spec.Partitions, spec.Configs)
 	if err != nil {
 		code, message := storageCode(err)
 		return wire.TopicID{}, code, message
@@ -81,6 +85,9 @@ func (n *Node) CreateTopic(name string, partitions int32, configs map[string]str
 
 // DeleteTopic forgets a topic durably.
 func (n *Node) DeleteTopic(name string, id wire.TopicID) wire.ErrorCode {
+	if n.cluster != nil {
+		return n.cluster.deleteTopic(name, id)
+	}
 	n.metaMu.Lock()
 	defer n.metaMu.Unlock()
 	t := n.topics.named([]byte(name))
@@ -98,7 +105,10 @@ func (n *Node) DeleteTopic(name string, id wire.TopicID) wire.ErrorCode {
 }
 
 // GrowTopic raises a topic's partition count.
-func (n *Node) GrowTopic(name string, count int32) (wire.ErrorCode, string) {
+func (n *Node) GrowTopic(name string, count int32, assignment [][]wire.NodeID) (wire.ErrorCode, string) {
+	if n.cluster != nil {
+		return n.cluster.growTopic(name, count, assignment)
+	}
 	n.metaMu.Lock()
 	defer n.metaMu.Unlock()
 	t := n.topics.named([]byte(name))
@@ -116,12 +126,15 @@ func (n *Node) GrowTopic(name string, count int32) (wire.ErrorCode, string) {
 
 // AlterConfigs sets or removes overrides of a resource.
 func (n *Node) AlterConfigs(r image.Resource, changes map[string]*string) (wire.ErrorCode, string) {
+	var records []image.Record
+	for _, key := range slices.Sorted(maps.Keys(changes)) {
+		records = append(records, image.ConfigRecord{Resource: r, Key: key, Value: changes[key]})
+	}
+	if n.cluster != nil {
+		return n.cluster.change(records...)
+	}
 	n.metaMu.Lock()
 	defer n.metaMu.Unlock()
-	var records []image.Record
-	for key, value := range changes {
-		records = append(records, image.ConfigRecord{Resource: r, Key: key, Value: value})
-	}
 	m, err := n.applyMeta(records...)
 	if err == nil {
 		err = n.reconfigure(r, m)
@@ -134,12 +147,15 @@ func (n *Node) AlterConfigs(r image.Resource, changes map[string]*string) (wire.
 
 // SetFeatures finalizes features at these levels.
 func (n *Node) SetFeatures(levels map[string]int16) (wire.ErrorCode, string) {
-	n.metaMu.Lock()
-	defer n.metaMu.Unlock()
 	var records []image.Record
 	for _, name := range slices.Sorted(maps.Keys(levels)) {
 		records = append(records, image.FeatureLevelRecord{Name: name, Level: levels[name]})
 	}
+	if n.cluster != nil {
+		return n.cluster.change(records...)
+	}
+	n.metaMu.Lock()
+	defer n.metaMu.Unlock()
 	if _, err := n.applyMeta(records...); err != nil {
 		return storageCode(err)
 	}
@@ -171,7 +187,7 @@ func (n *Node) reconfigure(r image.Resource, m *image.Image) error {
 // applyDynamicConfig lays the metadata's broker overrides over the static configuration.
 func (n *Node) applyDynamicConfig(m *image.Image) error {
 	next, err := n.Config().WithDynamic(
-		maps.Clone(m.BrokerConfigs(strconv.Itoa(int(m.NodeID())))), maps.Clone(m.BrokerConfigs("")))
+		maps.Clone(m.BrokerConfigs(strconv.Itoa(int(n.Config().NodeID)))), maps.Clone(m.BrokerConfigs("")))
 	if err != nil {
 		return err
 	}
@@ -191,33 +207,47 @@ func (n *Node) SetLogLevel(l slog.Level) { LogLevel.Set(l) }
 
 // NewProducerID hands out a producer id that was never used.
 func (n *Node) NewProducerID() (wire.ProducerID, wire.ErrorCode) {
-	n.metaMu.Lock()
-	defer n.metaMu.Unlock()
 	b := &n.producerIDs
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.next == b.end {
-		first := n.image.Load().NextProducerID()
-		if _, err := n.applyMeta(image.ProducerIDsRecord{Next: first + producerIDBlock}); err != nil {
+		first, end, err := n.newProducerIDs()
+		if err != nil {
 			return wire.NoProducerID, wire.CoordinatorLoadInProgress // clients retry it
 		}
-		b.next, b.end = first, first+producerIDBlock
+		b.next, b.end = first, end
 	}
 	b.next++
 	return b.next - 1, wire.None
 }
 
+// newProducerIDs has the metadata give this node a block of producer ids.
+func (n *Node) newProducerIDs() (first, end wire.ProducerID, err error) {
+	if n.cluster != nil {
+		return n.cluster.newProducerIDs()
+	}
+	n.metaMu.Lock()
+	defer n.metaMu.Unlock()
+	first = n.image.Load().NextProducerID()
+	_, err = n.applyMeta(image.ProducerIDsRecord{Next: first + producerIDBlock})
+	return first, first + producerIDBlock, err
+}
+
 // idBlock is a run of producer ids that the metadata has given to this node.
-type idBlock struct{ next, end wire.ProducerID }
+type idBlock struct {
+	mu        sync.Mutex
+	next, end wire.ProducerID
+}
 
 // producerIDBlock is Kafka's block size: a restart leaves at most so many ids unused.
 const producerIDBlock = 1000
 
 // Partition is the state of one partition.
 func (n *Node) Partition(topic string, index wire.PartitionIndex) (api.Partition, wire.ErrorCode) {
-	t := n.topics.named([]byte(topic))
-	if t == nil || t.part(index) == nil {
-		return nil, wire.UnknownTopicOrPartition
+	p, code := n.topics.named([]byte(topic)).leaderOf(index)
+	if code != wire.None {
+		return nil, code
 	}
-	p := t.part(index)
 	if p.dir().offline.Load() {
 		return nil, wire.KafkaStorageError
 	}
@@ -301,7 +331,7 @@ func (n *Node) CoordinateAll(client api.Client, req kmsg.Request) []kmsg.Respons
 		return nil
 	}
 	var all []kmsg.Response
-	for i := range t.parts {
+	for _, i := range t.led() {
 		all = append(all, n.groups.call(int32(i), client, req, func() {}, nil))
 	}
 	return all

@@ -23,15 +23,37 @@ type topic struct {
 	config    config.TopicConfig
 	// rules are for what is produced to it.
 	rules api.BatchRules
+	// parts are by number; nil for those that have no replica on this node.
 	parts []*partition
 }
 
-// part returns a partition by number, nil if there is none.
+// part returns a partition by number, nil if there is none or it has no replica on this node.
 func (t *topic) part(i wire.PartitionIndex) *partition {
 	if i < 0 || int(i) >= len(t.parts) {
 		return nil
 	}
 	return t.parts[i]
+}
+
+// leaderOf is a partition that this node leads, or what a client is told that looks for it here. t may be nil.
+func (t *topic) leaderOf(i wire.PartitionIndex) (*partition, wire.ErrorCode) {
+	switch {
+	case t == nil || i < 0 || int(i) >= len(t.parts):
+		return nil, wire.UnknownTopicOrPartition
+	case t.parts[i] == nil || !t.parts[i].leads.Load():
+		return nil, wire.NotLeaderOrFollower
+	}
+	return t.parts[i], wire.None
+}
+
+// led are the partitions that this node leads.
+func (t *topic) led() (led []wire.PartitionIndex) {
+	for i, p := range t.parts {
+		if p != nil && p.leads.Load() {
+			led = append(led, wire.PartitionIndex(i))
+		}
+	}
+	return led
 }
 
 // catalog finds topics by name and id. Any thread reads it without a lock and without allocating; writers replace one

@@ -94,7 +94,10 @@ func (n *Node) answerCold(l *Loop, call *coldCall) ([]byte, error) {
 		broker = n.timed(broker, req)
 	}
 	frame := wire.AppendResponseHeader(append(call.buffer, 0, 0, 0, 0), req.Header.Key, req.Header.Version, req.Header.CorrelationID)
-	frame, err := api.Answer(frame, broker, req)
+	if peerKey(req.Header.Key) {
+		return sealFrame(append(frame, n.answerPeer(req.Header, req.Body)...), 0), nil
+	}
+	frame, err := n.answer(frame, broker, req, call.gone)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +106,22 @@ func (n *Node) answerCold(l *Loop, call *coldCall) ([]byte, error) {
 		frame = bytes.Clone(frame)
 	}
 	return sealFrame(frame, 0), nil
+}
+
+// answer has a request answered here, or by the controller where that is its to do.
+func (n *Node) answer(frame []byte, broker api.Broker, req *api.Request, gone <-chan struct{}) ([]byte, error) {
+	if n.cluster != nil && api.ForController(req.Header.Key) && !api.HereAlone(req) {
+		body, err := n.cluster.forward(req, gone)
+		switch {
+		case err == nil:
+			return append(frame, body...), nil
+		case errors.Is(err, errGone) || errors.Is(err, errStopping):
+			return nil, err
+		case !errors.Is(err, errControllerHere): // the answer says NOT_CONTROLLER
+			n.log.throttled("a request for the controller is answered without it", "api", req.Header.Key.String(), "error", err)
+		}
+	}
+	return api.Answer(frame, broker, req)
 }
 
 // coldBroker is the node as one cold call sees it: taken is called once a coordinator has the request, and waits that only the

@@ -20,7 +20,8 @@ type coordinatorService[C machine[E], E any] struct {
 	node  *Node
 	kind  coordinatorKind[C, E]
 	inbox serviceInbox
-	// shards are by partition of the topic; none while there is no topic. The goroutine's alone.
+	// shards are by partition of the topic, nil for those that another node leads; none while there is no topic. The
+	// goroutine's alone.
 	shards []*shard[C]
 	logs   coordinatorLogs
 }
@@ -48,6 +49,8 @@ type coordinatorKind[C machine[E], E any] struct {
 	begin func(s *shard[C]) E
 	// apply does what the coordinator of a shard asks for.
 	apply func(s *shard[C], fx E)
+	// resigned is told of a shard that is given up; nil if there is nothing to do.
+	resigned func(s *shard[C])
 }
 
 func newCoordinatorService[C machine[E], E any](n *Node, kind coordinatorKind[C, E]) *coordinatorService[C, E] {
@@ -62,6 +65,9 @@ func (s *coordinatorService[C, E]) tick() time.Duration {
 	now := s.node.nowMS()
 	next := int64(math.MaxInt64)
 	for _, shard := range s.shards {
+		if shard == nil {
+			continue
+		}
 		if shard.nextTickMS <= now {
 			s.kind.apply(shard, shard.coordinator.Tick(now, wallNow()))
 		}
@@ -73,7 +79,7 @@ func (s *coordinatorService[C, E]) tick() time.Duration {
 // start makes the shards of the topic, if there is one.
 func (s *coordinatorService[C, E]) start() {
 	if t := s.node.topics.named([]byte(s.kind.topic)); t != nil {
-		s.open(t)
+		s.lead(t, t.led())
 	}
 }
 
@@ -84,6 +90,9 @@ func (s *coordinatorService[C, E]) topicReady() bool {
 	made := func() bool { return n.topics.named([]byte(s.kind.topic)) != nil }
 	if made() {
 		return true
+	}
+	if n.cluster != nil {
+		return n.cluster.makeInternalTopic(s.kind.topic, s.kind.created)
 	}
 	n.metaMu.Lock()
 	defer n.metaMu.Unlock()
@@ -96,26 +105,65 @@ func (s *coordinatorService[C, E]) topicReady() bool {
 		n.log.throttled(s.kind.topic+" cannot be made", "error", err)
 		return false
 	}
-	s.open(t)
+	s.lead(t, t.led())
 	return true
 }
 
-// open makes a shard for each partition of the topic and loads them in the background, one after the other.
-func (s *coordinatorService[C, E]) open(t *topic) {
-	shards := make([]*shard[C], len(t.parts))
-	for i, p := range t.parts {
-		shards[i] = newShard(i, s.kind.empty(p))
+// lead makes a shard for each of these partitions of the topic, which this node leads from now on, and loads them in the
+// background, one after the other.
+func (s *coordinatorService[C, E]) lead(t *topic, led []wire.PartitionIndex) {
+	shards := make([]*shard[C], len(led))
+	for i, index := range led {
+		shards[i] = newShard(index, s.kind.empty(t.parts[index]))
 	}
 	s.logs.begin(len(shards))
-	s.inbox.put(func() { s.shards = shards })
+	s.inbox.put(func() { s.take(shards, len(t.parts)) })
 	go func() {
 		if s.kind.prepare != nil {
 			s.kind.prepare()
 		}
-		for i, shard := range shards {
-			s.logs.end(s.load(shard, t.parts[i]))
+		for _, shard := range shards {
+			s.logs.end(s.load(shard, t.parts[shard.index]))
 		}
 	}()
+}
+
+// take has shards in the place of those that their partitions had; the topic has so many partitions.
+func (s *coordinatorService[C, E]) take(shards []*shard[C], partitions int) {
+	for len(s.shards) < partitions {
+		s.shards = append(s.shards, nil)
+	}
+	for _, shard := range shards {
+		if old := s.shards[shard.index]; old != nil {
+			old.end()
+		}
+		s.shards[shard.index] = shard
+	}
+}
+
+// resign gives up the coordinator of a partition that this node leads no more: whoever waits for it is told to look for the
+// new one.
+func (s *coordinatorService[C, E]) resign(index wire.PartitionIndex) {
+	s.inbox.put(func() {
+		if int(index) >= len(s.shards) || s.shards[index] == nil {
+			return
+		}
+		old := s.shards[index]
+		s.shards[index] = nil
+		if s.kind.resigned != nil {
+			s.kind.resigned(old)
+		}
+		old.end()
+	})
+}
+
+// each calls f for every shard of this node.
+func (s *coordinatorService[C, E]) each(f func(*shard[C])) {
+	for _, shard := range s.shards {
+		if shard != nil {
+			f(shard)
+		}
+	}
 }
 
 // load replays a partition into a coordinator and hands that to the goroutine.
@@ -131,6 +179,9 @@ func (s *coordinatorService[C, E]) load(shard *shard[C], p *partition) error {
 		return err
 	}
 	s.inbox.put(func() {
+		if shard.ended {
+			return
+		}
 		shard.coordinator = fresh
 		s.kind.apply(shard, s.kind.begin(shard))
 		shard.endLoading()
@@ -138,7 +189,8 @@ func (s *coordinatorService[C, E]) load(shard *shard[C], p *partition) error {
 	return nil
 }
 
-// shardOf is the shard of a key; nil while there are none. Kafka hashes groups, transactional ids and share partitions alike.
+// shardOf is the shard of a key; nil while there are none, and where another node has it. Kafka hashes groups, transactional ids
+// and share partitions alike.
 func (s *coordinatorService[C, E]) shardOf(key string) *shard[C] {
 	if len(s.shards) == 0 {
 		return nil
@@ -146,11 +198,19 @@ func (s *coordinatorService[C, E]) shardOf(key string) *shard[C] {
 	return s.shards[group.PartitionFor(key, int32(len(s.shards)))]
 }
 
+// absent is why there is no shard: the topic is there a moment before its coordinators are, and another node may have it.
+func (s *coordinatorService[C, E]) absent() wire.ErrorCode {
+	if len(s.shards) == 0 {
+		return wire.CoordinatorNotAvailable
+	}
+	return wire.NotCoordinator
+}
+
 // report tells the coordinator c of a shard, from any goroutine, how something ended that it asked for. Where the shard has
 // another one by then, no one asks any more.
 func (s *coordinatorService[C, E]) report(shard *shard[C], c C, what func() E) {
 	s.inbox.put(func() {
-		if shard.coordinator == c {
+		if shard.coordinator == c && !shard.ended {
 			s.kind.apply(shard, what())
 		}
 	})

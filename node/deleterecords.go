@@ -77,13 +77,11 @@ func (p *partition) checkpointDirs() []*logDir {
 // deletable finds a partition of a topic whose records a client may delete.
 func (n *Node) deletable(tp wire.TopicPartition) (*partition, wire.ErrorCode) {
 	t := n.topics.named([]byte(tp.Topic))
-	if t == nil || t.part(tp.Partition) == nil {
-		return nil, wire.UnknownTopicOrPartition
-	}
-	if t.internal {
+	p, code := t.leaderOf(tp.Partition)
+	if code == wire.None && t.internal {
 		return nil, wire.InvalidTopicException
 	}
-	return t.part(tp.Partition), wire.None
+	return p, code
 }
 
 // raiseStart deletes the records below off from the readers' view (Partition.deleteRecordsOnLeader).

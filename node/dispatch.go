@@ -17,10 +17,16 @@ func (c *Conn) dispatch(frame []byte, buf *buffer) {
 	}
 	c.noteClientID(h.ClientID)
 	c.loop.metrics.request(h.Key)
+	if peerKey(h.Key) {
+		c.servePeer(h, body, buf)
+		return
+	}
 	served, known := api.Served(h.Key)
 	switch {
-	case !known:
+	case api.InCluster(h.Key) && c.loop.node.cluster == nil, !known:
 		c.refuse("request kind is not served", "key", int16(h.Key), "version", int16(h.Version))
+	case !c.loop.node.serving.Load() && !api.BetweenNodes(h.Key):
+		c.close() // the client tries again, at another node
 	case !served.Contains(h.Version) && h.Key != wire.KeyApiVersions:
 		c.refuseVersion(h, body, served)
 	case h.Key == wire.KeyProduce:

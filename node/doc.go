@@ -34,6 +34,11 @@
 // load where nobody has. One that takes more is answered at once, told how long to wait, and its connection is muted: armed for no
 // receive until a timer of the loop fires (throttle.go).
 //
+// A node that is one of several has a cluster beside its loops: one goroutine owns its member of the metadata quorum and, while that
+// leads, the controller (quorumService, controllerService); one makes what the node does follow the newest Image and publishes it
+// (follower); one keeps the node registered (brokerLifecycle). Its loops run before it belongs to a cluster, since other
+// nodes reach it through them; clients are let in when it has followed the metadata (Node.serving).
+//
 // Nothing on a loop blocks: files are opened, rolled, read cold and synced in the background or on the ring; an append
 // is inline only where the file system would hand it to a worker thread anyway and it is small (logDir.inlineAppends).
 //

@@ -110,8 +110,11 @@ func (p *fetchPart) fail(code wire.ErrorCode) {
 
 // checkFetch says whether the partition is served at all, and applies KIP-320.
 func (part *partition) checkFetch(p *fetchPart) wire.ErrorCode {
-	if part.stopped != wire.None {
+	switch {
+	case part.stopped != wire.None:
 		return part.stopped
+	case !part.leads.Load():
+		return wire.NotLeaderOrFollower
 	}
 	return part.checkEpoch(p)
 }

@@ -314,8 +314,10 @@ func (n *Node) resolveFetchPart(p *fetchPart, byID bool) {
 	if !byID {
 		p.name = p.topic.nameBytes
 	}
-	if p.part = p.topic.part(p.ask.Index); p.part == nil {
-		p.code = wire.UnknownTopicOrPartition
+	if part, code := p.topic.leaderOf(p.ask.Index); code != wire.None {
+		p.code = code
+	} else {
+		p.part = part
 	}
 }
 

@@ -111,7 +111,7 @@ func loadGroupRecord(c *group.Coordinator, batch wire.RecordBatch, rec wire.Reco
 // hears of it afterwards: perhaps twice, which changes nothing.
 func (g *groupService) txnEnded(index wire.PartitionIndex, m txnMarker, then func()) {
 	g.inbox.put(func() {
-		if int(index) >= len(g.shards) { // as in call; the coordinator will read the marker with its log
+		if int(index) >= len(g.shards) || g.shards[index] == nil { // as in call; the coordinator will read the marker with its log
 			then()
 			return
 		}
@@ -119,7 +119,7 @@ func (g *groupService) txnEnded(index wire.PartitionIndex, m txnMarker, then fun
 		s.whenLoaded(func() {
 			g.apply(s, s.coordinator.TxnEnded(g.node.nowMS(), wallNow(), m.producerID, m.commit))
 			then()
-		})
+		}, then)
 	})
 }
 
@@ -127,14 +127,16 @@ func (g *groupService) txnEnded(index wire.PartitionIndex, m txnMarker, then fun
 // once the coordinator has handled the request and the answer is not there yet. It waits for nothing once gone is closed.
 func (g *groupService) call(shard int32, client api.Client, req kmsg.Request, taken func(), gone <-chan struct{}) kmsg.Response {
 	answer, handled := make(chan kmsg.Response, 1), make(chan struct{})
+	refused := group.Refuse(req, wire.NotCoordinator) // now: who waits for long does not keep the request for it
 	g.inbox.put(func() {
 		defer close(handled)
-		if int(shard) >= len(g.shards) { // the topic is there a moment before its coordinators are
-			answer <- group.Refuse(req, wire.CoordinatorNotAvailable)
+		if int(shard) >= len(g.shards) || g.shards[shard] == nil {
+			answer <- group.Refuse(req, g.absent())
 			return
 		}
 		s := g.shards[shard]
 		h := g.waiting.add(func(resp kmsg.Response) { answer <- resp })
+		s.asks(uint64(h), func() { g.waiting.take(h)(refused) })
 		c := group.Client{ID: client.ID, Host: "/" + client.Host}
 		g.apply(s, s.coordinator.Handle(g.node.nowMS(), wallNow(), h, c, req))
 	})
@@ -150,7 +152,6 @@ func (g *groupService) call(shard int32, client api.Client, req kmsg.Request, ta
 		}
 	case <-g.node.quit:
 	}
-	refused := group.Refuse(req, wire.NotCoordinator) // now: who waits for long does not keep the request for it
 	select {
 	case resp := <-answer:
 		return resp
@@ -165,6 +166,7 @@ func (g *groupService) call(shard int32, client api.Client, req kmsg.Request, ta
 func (g *groupService) apply(s *groupShard, fx group.Effects) {
 	s.nextTickMS = fx.NextTickMS
 	for _, r := range fx.Replies {
+		s.answered(uint64(r.Handle))
 		g.waiting.take(r.Handle)(r.Response)
 	}
 	for _, a := range fx.Appends {
@@ -200,7 +202,7 @@ func (g *groupService) ask(s *groupShard, call group.StateCall) {
 			if g.asking[call.Group] == done {
 				delete(g.asking, call.Group)
 			}
-			if s.coordinator == coordinator {
+			if s.coordinator == coordinator && !s.ended {
 				g.apply(s, coordinator.StateAnswered(g.node.nowMS(), call.ID, resp))
 			}
 		})
@@ -222,18 +224,14 @@ func (g *groupService) write(s *groupShard, a group.Append) {
 // topicsChanged gives the coordinators the topics as they are now. created: some are new.
 func (g *groupService) topicsChanged(m *image.Image, created bool) {
 	g.inbox.put(func() {
-		for _, s := range g.shards {
-			s.coordinator.SetTopics(m, created)
-		}
+		g.each(func(s *groupShard) { s.coordinator.SetTopics(m, created) })
 	})
 }
 
 // topicDeleted has the coordinators forget the offsets of a deleted topic.
 func (g *groupService) topicDeleted(name string) {
 	g.inbox.put(func() {
-		for _, s := range g.shards {
-			g.apply(s, s.coordinator.TopicDeleted(name))
-		}
+		g.each(func(s *groupShard) { g.apply(s, s.coordinator.TopicDeleted(name)) })
 	})
 }
 

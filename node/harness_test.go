@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/iouring"
+	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/node/config"
 	"github.com/ringmill/ringmill/wire"
 )
@@ -197,7 +198,7 @@ func (tn *testNode) createTopic(name string, partitions int32, configs ...string
 		key, value, _ := strings.Cut(c, "=")
 		m[key] = value
 	}
-	id, code, message := tn.CreateTopic(name, partitions, m)
+	id, code, message := tn.CreateTopic(api.NewTopic{Name: name, Partitions: partitions, Configs: m})
 	if code != wire.None {
 		tn.t.Fatalf("create %s: %s %s", name, code, message)
 	}

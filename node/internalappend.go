@@ -40,12 +40,11 @@ func (n *Node) appendInternal(topic string, index wire.PartitionIndex, b interna
 
 // appendPlaced is appendInternal that says where the batch stands.
 func (n *Node) appendPlaced(topic string, index wire.PartitionIndex, b internalBatch, then func(replicate.Completion)) {
-	t := n.topics.named([]byte(topic))
-	if t == nil || t.part(index) == nil {
-		then(replicate.Refused(nil, wire.UnknownTopicOrPartition))
+	p, code := n.topics.named([]byte(topic)).leaderOf(index)
+	if code != wire.None {
+		then(replicate.Refused(nil, code))
 		return
 	}
-	p := t.part(index)
 	p.loop.send(&produceItem{
 		request: &produceRequest{acks: replicate.AcksAll, claim: b.claim}, part: p, index: index, batch: b.encode(), order: b.order,
 		appended: then,

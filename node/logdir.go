@@ -32,7 +32,9 @@ type logDir struct {
 	clean                     bool
 	checkpointMu              sync.Mutex
 	recovery, starts, cleaned map[wire.TopicPartition]wire.Offset
-	offline                   atomic.Bool
+	// highWatermarks are those of replication-offset-checkpoint, as they were at the start.
+	highWatermarks map[wire.TopicPartition]wire.Offset
+	offline        atomic.Bool
 	// partitions counts what lies here, so that new ones go where the fewest are.
 	partitions atomic.Int64
 	removals   removals
@@ -61,6 +63,9 @@ func openLogDir(path string, fsys segment.FS, appendPath string) (*logDir, error
 		return nil, err
 	}
 	if d.cleaned, err = d.readCheckpoint(segment.CleanerCheckpoint); err != nil {
+		return nil, err
+	}
+	if d.highWatermarks, err = d.readCheckpoint(segment.HighWatermarkCheckpoint); err != nil {
 		return nil, err
 	}
 	_, err = fsys.Stat(filepath.Join(path, segment.CleanShutdownFile))

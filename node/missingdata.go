@@ -52,9 +52,12 @@ func (n *Node) checkLogDirs(formatted map[*logDir]*segment.MetaProperties) error
 
 // logsMissing are the partitions of the metadata that no log directory has.
 func (n *Node) logsMissing() (lost []wire.TopicPartition) {
-	for t := range n.store.Image().Topics() {
+	for t := range n.Image().Topics() {
 		for i := range t.Partitions {
 			tp := wire.TopicPartition{Topic: t.Name, Partition: wire.PartitionIndex(i)}
+			if !n.holds(t, tp.Partition) {
+				continue
+			}
 			if _, there := n.scan.logs[tp]; !there {
 				lost = append(lost, tp)
 			}

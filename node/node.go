@@ -45,6 +45,13 @@ type Node struct {
 	// cleanerStopped is closed when the cleaner has ended.
 	cleanerStopped chan struct{}
 
+	// cluster is nil for a node of its own.
+	cluster *cluster
+	// interrupt ends a start that waits for other nodes; nil: nothing does.
+	interrupt <-chan struct{}
+	// serving says that clients are served; a node of a cluster answers other nodes before.
+	serving atomic.Bool
+
 	groups   *groupService
 	txns     *txnService
 	shareLog *shareStateService

@@ -32,6 +32,8 @@ type partition struct {
 	replica *replicate.Partition
 	// stopped is the error that everything is answered with once the partition is deleted or its directory offline.
 	stopped wire.ErrorCode
+	// leads says that this node is its leader; whoever follows the metadata sets it, any thread reads it.
+	leads atomic.Bool
 	// gone says to other goroutines that it has stopped.
 	gone atomic.Bool
 	// removed says that it is to leave the loop's table when it has stopped.

@@ -196,9 +196,10 @@ func (n *Node) produceTopic(asked *wire.ProduceTopic) (*topic, wire.ErrorCode) {
 
 // checkProduce applies the rules that need no state of the partition.
 func checkProduce(item *produceItem, acks int16, v wire.APIVersion, t *topic, records []byte) *api.BatchFault {
-	switch item.part = t.part(item.index); {
-	case item.part == nil:
-		return &api.BatchFault{Code: wire.UnknownTopicOrPartition}
+	part, code := t.leaderOf(item.index)
+	switch item.part = part; {
+	case code != wire.None:
+		return &api.BatchFault{Code: code}
 	case acks != replicate.AcksAll && acks != replicate.AcksLeader && acks != replicate.AcksNone:
 		return &api.BatchFault{Code: wire.InvalidRequiredAcks}
 	case t.internal:

@@ -151,6 +151,9 @@ func (n *Node) AlterClientQuotas(records []image.ClientQuotaRecord) (wire.ErrorC
 			set = append(set, r.Entity)
 		}
 	}
+	if n.cluster != nil {
+		return n.cluster.change(changes...)
+	}
 	found := n.lookUpHosts(set)
 	n.metaMu.Lock()
 	defer n.metaMu.Unlock()
@@ -158,19 +161,35 @@ func (n *Node) AlterClientQuotas(records []image.ClientQuotaRecord) (wire.ErrorC
 	if err != nil {
 		return storageCode(err)
 	}
-	maps.Copy(n.addresses, found)
-	maps.DeleteFunc(n.addresses, func(name string, _ netip.Addr) bool {
-		return m.ClientQuotas(image.QuotaEntity{IP: image.NamedQuota(name)}) == nil
-	})
-	n.setQuotas(m)
+	n.quotasChanged(found, m)
 	return wire.None, ""
 }
 
 // loadQuotas has those in force that the metadata log holds.
 func (n *Node) loadQuotas() error {
-	n.addresses = n.lookUpHosts(n.store.Image().QuotaEntities())
-	n.setQuotas(n.store.Image())
+	n.addresses = n.lookUpHosts(n.Image().QuotaEntities())
+	n.setQuotas(n.Image())
 	return nil
+}
+
+// followQuotas has changed quotas of the cluster in force.
+func (n *Node) followQuotas(d image.Delta, m *image.Image) {
+	var set []image.QuotaEntity
+	for _, e := range d.Quotas {
+		if m.ClientQuotas(e) != nil {
+			set = append(set, e)
+		}
+	}
+	n.quotasChanged(n.lookUpHosts(set), m)
+}
+
+// quotasChanged has the metadata's quotas in force; found are the addresses of hosts that have got some. metaMu is held.
+func (n *Node) quotasChanged(found map[string]netip.Addr, m *image.Image) {
+	maps.Copy(n.addresses, found)
+	maps.DeleteFunc(n.addresses, func(name string, _ netip.Addr) bool {
+		return m.ClientQuotas(image.QuotaEntity{IP: image.NamedQuota(name)}) == nil
+	})
+	n.setQuotas(m)
 }
 
 // setQuotas has the metadata's quotas in force.

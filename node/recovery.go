@@ -18,21 +18,26 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// loadTopics opens every partition that the metadata names, creating what a crash between the metadata and the
+// loadTopics opens every partition that the metadata has on this node, creating what a crash between the metadata and the
 // directories left out, and replays the journals into them.
 func (n *Node) loadTopics() error {
 	if err := n.takeFutures(); err != nil {
 		return err
 	}
 	dirs := maps.Clone(n.scan.logs)
+	var topics []*topic
 	var jobs []*openJob
-	for t := range n.store.Image().Topics() {
+	for t := range n.Image().Topics() {
 		topic, err := n.newTopic(t)
 		if err != nil {
 			return &StartError{Path: "topic " + t.Name, Problem: err.Error(), Cure: "mend the property in the configuration"}
 		}
+		topics = append(topics, topic)
 		for i := range t.Partitions {
 			tp := wire.TopicPartition{Topic: t.Name, Partition: wire.PartitionIndex(i)}
+			if !n.holds(t, tp.Partition) {
+				continue
+			}
 			f, ok := dirs[tp]
 			if !ok {
 				n.noteMissing(tp)
@@ -48,7 +53,19 @@ func (n *Node) loadTopics() error {
 		n.log.throttled("directory of no topic: left alone", "directory", f.path)
 	}
 	n.noteStrays()
-	return n.runOpenJobs(jobs)
+	if err := n.runOpenJobs(jobs); err != nil {
+		return err
+	}
+	for _, t := range topics {
+		n.topics.put(t)
+	}
+	return nil
+}
+
+// holds says whether this node has a replica of a partition. A node of its own has one of each.
+func (n *Node) holds(t *image.Topic, index wire.PartitionIndex) bool {
+	state := t.State(index)
+	return state == nil && n.cluster == nil || state != nil && state.HasReplica(n.Config().NodeID)
 }
 
 // noteStrays tells of logs that were set aside because their topic was no more, or another one of that name: they are an operator's to
@@ -108,14 +125,14 @@ func (n *Node) runOpenJobs(jobs []*openJob) error {
 	if err := n.replayJournals(jobs); err != nil {
 		return err
 	}
-	if err := errors.Join(n.raiseProducerIDs(jobs), n.raiseLeaderEpoch(jobs)); err != nil {
-		return startError(n.state.path, err)
-	}
-	for _, j := range jobs {
-		j.topic.parts[j.found.tp.Partition] = n.newPartition(j.topic, j.found.tp.Partition, j.found.dir, j.log)
-		if j.found.tp.Partition == wire.PartitionIndex(len(j.topic.parts)-1) {
-			n.topics.put(j.topic)
+	if n.cluster == nil { // of a cluster the controller says both
+		if err := errors.Join(n.raiseProducerIDs(jobs), n.raiseLeaderEpoch(jobs)); err != nil {
+			return startError(n.state.path, err)
 		}
+	}
+	m := n.Image()
+	for _, j := range jobs {
+		j.topic.parts[j.found.tp.Partition] = n.newPartition(j.topic, j.found.tp.Partition, j.found.dir, j.log, m)
 	}
 	return nil
 }
@@ -205,10 +222,11 @@ func (n *Node) replayJournals(jobs []*openJob) error {
 	}
 	n.noteJournalMissing()
 	for _, l := range n.loops {
-		var err error
-		if l.sync.journal, l.sync.file, err = n.openJournal(n.journalName(l.index), logs); err != nil {
+		journal, file, err := n.openJournal(n.journalName(l.index), logs)
+		if err != nil {
 			return err
 		}
+		l.onOrNow(func(l *Loop) { l.sync.journal, l.sync.file = journal, file })
 	}
 	fsys := n.dirs[0].fs
 	for i := len(n.loops); ; i++ {

@@ -22,7 +22,12 @@ import (
 // node that stopped serving.
 func Serve(ctx context.Context, cfg *config.Config, notices []config.Notice, out io.Writer) error {
 	n := newNode(cfg)
-	if err := n.start(); err != nil {
+	n.interrupt = ctx.Done()
+	switch err := n.start(); {
+	case interrupted(err):
+		fmt.Fprintln(out, "stopped   before it served anybody")
+		return nil
+	case err != nil:
 		return err
 	}
 	n.report(out, notices, n.limitMemory())
@@ -41,7 +46,15 @@ func Serve(ctx context.Context, cfg *config.Config, notices []config.Notice, out
 
 // start brings the node up to where it serves.
 func (n *Node) start() error {
-	if err := n.open(); err != nil {
+	clustered, err := n.inCluster()
+	if err != nil {
+		return err
+	}
+	open := n.open
+	if clustered {
+		open = n.openCluster
+	}
+	if err := open(); err != nil {
 		n.abandon()
 		return err
 	}
@@ -55,7 +68,15 @@ func (n *Node) start() error {
 	n.startHousekeeping()
 	n.resumeMoves()
 	n.startCleaner()
-	n.loops[0].on((*Loop).startAccepting)
+	if clustered {
+		if err := n.cluster.serve(); err != nil {
+			return errors.Join(err, n.stop())
+		}
+	}
+	n.serving.Store(true)
+	if !clustered {
+		n.loops[0].on((*Loop).startAccepting)
+	}
 	n.ready.Store(true)
 	return nil
 }
@@ -64,8 +85,9 @@ func (n *Node) start() error {
 func (n *Node) open() error {
 	for _, step := range []func() error{
 		n.bind,
-		func() error { return n.openStorage(n.seams.fs) },
-		func() error { return n.applyDynamicConfig(n.store.Image()) },
+		func() error { return n.openDirs(n.seams.fs) },
+		func() error { return n.openMetadata(n.seams.fs) },
+		func() error { return n.applyDynamicConfig(n.Image()) },
 		n.loadQuotas,
 		n.loadTopics,
 		n.removeCleanMarks,

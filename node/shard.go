@@ -13,8 +13,8 @@ import (
 //
 // It is made with the topic, or when the node starts, with an empty coordinator, which refuses with
 // COORDINATOR_LOAD_IN_PROGRESS; clients try that again. Meanwhile its partition is replayed into another coordinator, in the
-// background. When that is done the shard has that one, and serves until the node stops. If the partition cannot be read it
-// keeps the empty one, and refuses until the node starts again.
+// background. When that is done the shard has that one, and serves until the node stops or another one leads the partition. If
+// the partition cannot be read it keeps the empty one, and refuses until the node starts again.
 type shard[C any] struct {
 	index       wire.PartitionIndex
 	coordinator C
@@ -22,27 +22,52 @@ type shard[C any] struct {
 	nextTickMS int64
 	// loaded says that the partition has been replayed; early are the events that wait for it, in order.
 	loaded bool
-	early  []func()
+	early  []earlyEvent
+	// asked has what refuses each request that is under way, by its handle; ended says that this node leads the partition no more.
+	asked map[uint64]func()
+	ended bool
 }
 
-func newShard[C any](i int, empty C) *shard[C] {
-	return &shard[C]{index: wire.PartitionIndex(i), coordinator: empty, nextTickMS: math.MaxInt64}
+// earlyEvent is one that waits for a replay; lost is called instead if that never ends.
+type earlyEvent struct{ run, lost func() }
+
+func newShard[C any](index wire.PartitionIndex, empty C) *shard[C] {
+	return &shard[C]{index: index, coordinator: empty, nextTickMS: math.MaxInt64, asked: make(map[uint64]func())}
 }
 
-// whenLoaded runs f at once, or after the replay that may have seen the cause of it already.
-func (s *shard[C]) whenLoaded(f func()) {
+// asks notes a request that the coordinator has under way: refuse answers it if the shard ends before.
+func (s *shard[C]) asks(handle uint64, refuse func()) { s.asked[handle] = refuse }
+
+// answered says that the coordinator has answered a request.
+func (s *shard[C]) answered(handle uint64) { delete(s.asked, handle) }
+
+// end refuses what is under way: another node leads the partition.
+func (s *shard[C]) end() {
+	s.ended, s.nextTickMS = true, math.MaxInt64
+	for _, refuse := range s.asked {
+		refuse()
+	}
+	s.asked = nil
+	for _, e := range s.early {
+		e.lost()
+	}
+	s.early = nil
+}
+
+// whenLoaded runs f at once, or after the replay that may have seen the cause of it already; lost if the shard ends before.
+func (s *shard[C]) whenLoaded(f, lost func()) {
 	if s.loaded {
 		f()
 		return
 	}
-	s.early = append(s.early, f)
+	s.early = append(s.early, earlyEvent{f, lost})
 }
 
 // endLoading runs what waited for the replay.
 func (s *shard[C]) endLoading() {
 	s.loaded = true
-	for _, f := range s.early {
-		f()
+	for _, e := range s.early {
+		e.run()
 	}
 	s.early = nil
 }

@@ -245,10 +245,8 @@ func (n *Node) sharePartition(tp share.TopicIDPartition) (*partition, wire.Error
 	if m == nil {
 		return nil, wire.UnknownTopicID
 	}
-	if t := n.topics.named([]byte(m.Name)); t != nil && t.id == tp.Topic && tp.Partition >= 0 {
-		if p := t.part(tp.Partition); p != nil {
-			return p, wire.None
-		}
+	if t := n.topics.named([]byte(m.Name)); t != nil && t.id == tp.Topic {
+		return t.leaderOf(tp.Partition)
 	}
 	return nil, wire.UnknownTopicOrPartition
 }

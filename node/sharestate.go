@@ -73,11 +73,15 @@ func (s *shareStateService) begin(shard *shareStateShard) share.StateEffects {
 func (s *shareStateService) submit(op share.Operation, then func(share.Result)) {
 	s.inbox.put(func() {
 		shard := s.shardOf(op.Key.String())
-		if shard == nil { // the topic is there a moment before its coordinators are
-			then(share.Result{Code: wire.CoordinatorNotAvailable, Message: "there is no share coordinator yet"})
+		if shard == nil {
+			then(share.Result{Code: s.absent(), Message: "there is no share coordinator here"})
 			return
 		}
-		s.apply(shard, shard.coordinator.Handle(s.node.nowMS(), wallNow(), s.waiting.add(then), op))
+		h := s.waiting.add(then)
+		shard.asks(uint64(h), func() {
+			s.waiting.take(h)(share.Result{Code: wire.NotCoordinator, Message: "the share coordinator has moved"})
+		})
+		s.apply(shard, shard.coordinator.Handle(s.node.nowMS(), wallNow(), h, op))
 	})
 }
 
@@ -85,6 +89,7 @@ func (s *shareStateService) submit(op share.Operation, then func(share.Result)) 
 func (s *shareStateService) apply(shard *shareStateShard, fx share.StateEffects) {
 	shard.nextTickMS = fx.NextTickMS
 	for _, r := range fx.Replies {
+		shard.answered(uint64(r.Handle))
 		s.waiting.take(r.Handle)(r.Result)
 	}
 	for _, a := range fx.Appends {
@@ -101,9 +106,9 @@ func (s *shareStateService) apply(shard *shareStateShard, fx share.StateEffects)
 // topicDeleted has the states of a deleted topic's partitions forgotten.
 func (s *shareStateService) topicDeleted(id wire.TopicID) {
 	s.inbox.put(func() {
-		for _, shard := range s.shards {
+		s.each(func(shard *shareStateShard) {
 			s.apply(shard, shard.coordinator.TopicDeleted(s.node.nowMS(), wallNow(), id))
-		}
+		})
 	})
 }
 

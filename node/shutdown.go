@@ -16,12 +16,18 @@ import (
 // a clean stop is left. After a failure nothing is written any more: the next start recovers.
 func (n *Node) stop() error {
 	n.ready.Store(false)
-	n.stopping.Store(true)
 	failed := n.hasFailed()
+	if n.cluster != nil && !failed {
+		n.cluster.leave()
+	}
+	n.stopping.Store(true)
 	if !failed {
 		n.drain()
 	}
 	close(n.quit)
+	if n.cluster != nil {
+		n.cluster.close()
+	}
 	<-n.groups.inbox.stopped
 	<-n.txns.inbox.stopped
 	<-n.shareLog.inbox.stopped
@@ -194,6 +200,10 @@ func (n *Node) markClean() {
 
 // abandon undoes a start that failed; directories that were not there before it go.
 func (n *Node) abandon() {
+	if n.cluster != nil {
+		close(n.quit)
+		n.cluster.close()
+	}
 	if n.running {
 		n.stopping.Store(true)
 		n.stopLoops()

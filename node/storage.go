@@ -27,8 +27,8 @@ func (n *Node) journalName(loop int) string {
 	return filepath.Join(n.state.path, fmt.Sprintf("journal-%d", loop))
 }
 
-// openStorage locks the directories, reads the metadata and recovers every log. Nothing is served yet.
-func (n *Node) openStorage(fsys segment.FS) error {
+// openDirs locks the directories and looks at what they hold. Nothing is served yet.
+func (n *Node) openDirs(fsys segment.FS) error {
 	cfg := n.Config()
 	n.state = &stateDir{path: filepath.Join(cfg.DataDir, "state")}
 	if err := n.makeDir(fsys, n.state.path); err != nil {
@@ -48,17 +48,19 @@ func (n *Node) openStorage(fsys segment.FS) error {
 		}
 		n.dirs = append(n.dirs, d)
 	}
+	return n.scanDirs()
+}
+
+// openMetadata reads the metadata of a node of its own.
+func (n *Node) openMetadata(fsys segment.FS) (err error) {
 	if n.store, err = image.OpenStore(fsys, n.state.path); err != nil {
 		return &StartError{Path: n.state.path, Problem: err.Error(), Cure: "restore the state directory from a copy"}
 	}
 	n.image.Store(n.store.Image())
-	if err := n.scanDirs(); err != nil {
-		return err
-	}
 	if cut := n.store.Report().TruncatedBytes; cut > 0 {
 		slog.Warn("torn tail of the metadata cut: its last change is gone", "directory", n.state.path, "bytes", cut)
 	}
-	return n.identify()
+	return n.identify(n.store.Image().ClusterID())
 }
 
 // makeDir makes a directory with those above it, and remembers the first that was missing: a start that fails takes
@@ -77,10 +79,9 @@ func (n *Node) makeDir(fsys segment.FS, path string) error {
 	return fsys.MkdirAll(path, 0o755)
 }
 
-// identify gives the node its cluster: the one that the metadata or a log directory names, or a new one.
-func (n *Node) identify() error {
-	m := n.store.Image()
-	cluster := m.ClusterID()
+// identify gives the log directories their cluster: the one that the metadata or one of them names, or a new one.
+func (n *Node) identify(cluster string) error {
+	known := cluster
 	formatted := make(map[*logDir]*segment.MetaProperties)
 	for _, d := range n.dirs {
 		props, err := readMetaProperties(d)
@@ -102,12 +103,13 @@ func (n *Node) identify() error {
 		}
 		cluster = props.ClusterID
 	}
-	fresh := m.ClusterID() == ""
 	if cluster == "" {
 		cluster = newUUID().String()
 	}
-	if err := n.beginOrGoOn(fresh, cluster, formatted); err != nil {
-		return err
+	if n.cluster == nil {
+		if err := n.beginOrGoOn(known == "", cluster, formatted); err != nil {
+			return err
+		}
 	}
 	for _, d := range n.dirs {
 		if err := writeMetaProperties(d, cluster, n.Config().NodeID); err != nil {

@@ -132,6 +132,9 @@ func (s *syncer) noteJournaled(runs []writtenRun, done int) {
 
 // start begins a round if none is in flight and somebody waits for one.
 func (s *syncer) start(l *Loop) {
+	if s.journal == nil { // a node of a cluster runs its loops before it has recovered its logs
+		return
+	}
 	s.checkpoint(l)
 	if s.inFlight > 0 || len(s.pending) == 0 {
 		return

@@ -3,6 +3,7 @@ package node
 import (
 	"time"
 
+	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -90,4 +91,6 @@ func (c *Conn) chargeTime(r *pending) {
 }
 
 // exemptFromTime are requests whose time nobody is charged with: those of one node to another.
-func exemptFromTime(k wire.APIKey) bool { return k == wire.KeyWriteTxnMarkers }
+func exemptFromTime(k wire.APIKey) bool {
+	return k == wire.KeyWriteTxnMarkers || peerKey(k) || api.BetweenNodes(k)
+}

@@ -29,19 +29,28 @@ func (n *Node) newTopic(t *image.Topic) (*topic, error) {
 	}, nil
 }
 
-// newPartition puts a recovered log on a loop. Before the loops run, or from a goroutine through Loop.on.
-func (n *Node) newPartition(t *topic, index wire.PartitionIndex, d *logDir, log *segment.Log) *partition {
-	m := n.Image()
-	epoch := m.LeaderEpochOf(m.ByID(t.id))
-	p := &partition{
-		topic: t.name, id: t.id, index: index, loop: n.owner(),
-		replica: replicate.NewPartition(log, flushPolicy(t.config.FlushPolicy), epoch),
-	}
+// newPartition puts a recovered log on a loop, to lead or to follow as m says. Before the loops run, or from a goroutine through
+// Loop.on.
+func (n *Node) newPartition(t *topic, index wire.PartitionIndex, d *logDir, log *segment.Log, m *image.Image) *partition {
+	policy, known := flushPolicy(t.config.FlushPolicy), m.ByID(t.id)
+	p := &partition{topic: t.name, id: t.id, index: index, loop: n.owner()}
 	p.lies.Store(d)
+	state := known.State(index)
+	if state == nil { // of a node of its own, which leads all that it has
+		p.replica = replicate.NewPartition(log, policy, m.LeaderEpochOf(known))
+		p.leads.Store(true)
+	} else {
+		p.replica = replicate.NewReplica(log, policy, d.highWatermarks[wire.TopicPartition{Topic: t.name, Partition: index}])
+	}
 	p.publish()
 	d.partitions.Add(1)
 	n.metrics.partitions.Add(1)
-	p.loop.onOrNow(func(l *Loop) { p.slot, p.generation = l.parts.add(p) })
+	p.loop.onOrNow(func(l *Loop) {
+		p.slot, p.generation = l.parts.add(p)
+		if state != nil {
+			l.follow(p, t, state, m.Version())
+		}
+	})
 	return p
 }
 
@@ -55,7 +64,7 @@ func (n *Node) createTopic(name string, partitions int32, configs map[string]str
 	}
 	t, err := n.newTopic(m.ByID(id))
 	if err == nil {
-		err = n.createPartitions(t, 0)
+		err = n.createPartitions(t, indexes(0, len(t.parts)), m)
 	}
 	if err != nil {
 		if t != nil {
@@ -88,9 +97,19 @@ type newLog struct {
 	err error
 }
 
-// createPartitions makes the logs of a topic's partitions from first on. After an error some of them are there.
-func (n *Node) createPartitions(t *topic, first int) error {
-	logs, err := n.placeLogs(t, first)
+// indexes are the partitions from first on, below end.
+func indexes(first, end int) []wire.PartitionIndex {
+	all := make([]wire.PartitionIndex, 0, end-first)
+	for i := first; i < end; i++ {
+		all = append(all, wire.PartitionIndex(i))
+	}
+	return all
+}
+
+// createPartitions makes the logs of some of a topic's partitions, which lead or follow as m says. After an error some of them
+// are there.
+func (n *Node) createPartitions(t *topic, which []wire.PartitionIndex, m *image.Image) error {
+	logs, err := n.placeLogs(t, which)
 	if err != nil {
 		return err
 	}
@@ -116,19 +135,19 @@ func (n *Node) createPartitions(t *topic, first int) error {
 	}
 	for _, l := range logs {
 		if err = errors.Join(err, l.err); l.log != nil {
-			t.parts[l.tp.Partition] = n.newPartition(t, l.tp.Partition, l.dir, l.log)
+			t.parts[l.tp.Partition] = n.newPartition(t, l.tp.Partition, l.dir, l.log, m)
 		}
 	}
 	return err
 }
 
-// placeLogs deals a topic's partitions from first on to the log directories, those with the fewest first, but for those that
+// placeLogs deals some of a topic's partitions to the log directories, those with the fewest first, but for those that
 // AlterReplicaLogDirs named a directory for.
-func (n *Node) placeLogs(t *topic, first int) ([]newLog, error) {
-	logs := make([]newLog, 0, len(t.parts)-first)
+func (n *Node) placeLogs(t *topic, which []wire.PartitionIndex) ([]newLog, error) {
+	logs := make([]newLog, 0, len(which))
 	placed := make(map[*logDir]int64)
-	for i := first; i < len(t.parts); i++ {
-		tp := wire.TopicPartition{Topic: t.name, Partition: wire.PartitionIndex(i)}
+	for _, i := range which {
+		tp := wire.TopicPartition{Topic: t.name, Partition: i}
 		d := n.moves.takeWish(tp)
 		if d == nil || d.offline.Load() {
 			d = n.dirFor(placed)
@@ -150,7 +169,7 @@ func (n *Node) growTopic(old *topic, count int32) error {
 	t := *old
 	t.parts = make([]*partition, count)
 	copy(t.parts, old.parts)
-	err := n.createPartitions(&t, len(old.parts))
+	err := n.createPartitions(&t, indexes(len(old.parts), len(t.parts)), n.Image())
 	if err == nil {
 		_, err = n.applyMeta(image.PartitionsRecord{ID: t.id, Partitions: count})
 	}
@@ -250,6 +269,9 @@ func (n *Node) reconfigureTopic(old *topic, m *image.Topic) error {
 	cfg := segmentConfig(n.Config(), &t.config)
 	policy := flushPolicy(t.config.FlushPolicy)
 	for _, p := range t.parts {
+		if p == nil {
+			continue
+		}
 		p.loop.on(func(l *Loop) {
 			p.log().SetConfig(cfg)
 			p.replica.SetPolicy(policy, &l.eff)

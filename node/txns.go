@@ -51,6 +51,10 @@ func newTxnService(n *Node) *txnService {
 		replay:  loadTxnRecord,
 		begin:   s.begin,
 		apply:   s.apply,
+		resigned: func(shard *txnShard) {
+			s.openTxns.Add(int64(-s.openOf[shard.index]))
+			delete(s.openOf, shard.index)
+		},
 	})
 	return s
 }
@@ -98,16 +102,19 @@ func (s *txnService) call(id string, req kmsg.Request) kmsg.Response {
 
 // callAll has every coordinator answer a request.
 func (s *txnService) callAll(req kmsg.Request) []kmsg.Response {
-	counted := make(chan int, 1)
-	s.inbox.put(func() { counted <- len(s.shards) })
-	n := 0
+	listed := make(chan []*txnShard, 1)
+	s.inbox.put(func() {
+		var here []*txnShard
+		s.each(func(shard *txnShard) { here = append(here, shard) })
+		listed <- here
+	})
+	var all []kmsg.Response
 	select {
-	case n = <-counted:
+	case here := <-listed:
+		for _, shard := range here {
+			all = append(all, s.await(req, func(answer func(kmsg.Response)) { s.handle(shard, req, answer) }))
+		}
 	case <-s.node.quit:
-	}
-	all := make([]kmsg.Response, n)
-	for i := range all {
-		all[i] = s.await(req, func(answer func(kmsg.Response)) { s.handle(s.shards[i], req, answer) })
 	}
 	return all
 }
@@ -116,11 +123,11 @@ func (s *txnService) callAll(req kmsg.Request) []kmsg.Response {
 func (s *txnService) addOffsets(req *kmsg.AddOffsetsToTxnRequest, partition wire.TopicPartition) kmsg.Response {
 	return s.await(req, func(answer func(kmsg.Response)) {
 		shard := s.shardOf(req.TransactionalID)
-		if shard == nil {
-			answer(txn.Refuse(req, wire.CoordinatorNotAvailable))
+		if shard == nil || shard.ended {
+			answer(txn.Refuse(req, s.absent()))
 			return
 		}
-		h := s.waiting.add(answer)
+		h := s.takeUp(shard, req, answer)
 		s.apply(shard, shard.coordinator.AddOffsets(s.node.nowMS(), wallNow(), h, req, partition))
 	})
 }
@@ -138,12 +145,19 @@ func (s *txnService) await(req kmsg.Request, f func(answer func(kmsg.Response)))
 }
 
 func (s *txnService) handle(shard *txnShard, req kmsg.Request, answer func(kmsg.Response)) {
-	if shard == nil {
-		answer(txn.Refuse(req, wire.CoordinatorNotAvailable))
+	if shard == nil || shard.ended {
+		answer(txn.Refuse(req, s.absent()))
 		return
 	}
-	h := s.waiting.add(answer)
+	h := s.takeUp(shard, req, answer)
 	s.apply(shard, shard.coordinator.Handle(s.node.nowMS(), wallNow(), h, req))
+}
+
+// takeUp gives the handle of a request that a coordinator is to answer.
+func (s *txnService) takeUp(shard *txnShard, req kmsg.Request, answer func(kmsg.Response)) txn.Handle {
+	h := s.waiting.add(answer)
+	shard.asks(uint64(h), func() { s.waiting.take(h)(txn.Refuse(req, wire.NotCoordinator)) })
+	return h
 }
 
 // apply does what a coordinator asks for. Answers come before markers: what they let in is older.
@@ -152,6 +166,7 @@ func (s *txnService) apply(shard *txnShard, fx txn.Effects) {
 	s.countOpen(shard)
 	for _, r := range fx.Replies {
 		s.order++
+		shard.answered(uint64(r.Handle))
 		s.waiting.take(r.Handle)(r.Response)
 	}
 	for _, a := range fx.Appends {

@@ -77,12 +77,12 @@ func (m *metadataAnswer) refuse(code wire.ErrorCode) *kmsg.MetadataResponse {
 }
 
 func (m *metadataAnswer) describeCluster() {
-	cfg := m.broker.Config()
-	host, port := m.broker.Advertised(m.request.Client.ListenerName)
-	node := kmsg.NewMetadataResponseBroker()
-	node.NodeID, node.Host, node.Port, node.Rack = int32(cfg.NodeID), host, port, nullable(cfg.BrokerRack)
-	m.resp.Brokers = []kmsg.MetadataResponseBroker{node}
-	m.resp.ClusterID, m.resp.ControllerID = kmsg.StringPtr(m.image.ClusterID()), int32(cfg.NodeID)
+	for _, n := range clusterNodes(m.broker, m.image, m.request.Client.ListenerName, false) {
+		node := kmsg.NewMetadataResponseBroker()
+		node.NodeID, node.Host, node.Port, node.Rack = n.id, n.host, n.port, nullable(n.rack)
+		m.resp.Brokers = append(m.resp.Brokers, node)
+	}
+	m.resp.ClusterID, m.resp.ControllerID = kmsg.StringPtr(m.image.ClusterID()), int32(m.broker.Controller())
 	if m.req.IncludeClusterAuthorizedOperations {
 		m.resp.AuthorizedOperations = clusterOperations
 	}
@@ -170,7 +170,7 @@ func (m *metadataAnswer) autoCreate(name string) wire.ErrorCode {
 	default:
 		partitions := m.broker.Config().NumPartitions
 		if _, ok := m.broker.ChargeMutations(m.request.Client, partitions, true); ok { // else when the client asks again later
-			_, _, _ = m.broker.CreateTopic(name, partitions, nil)
+			_, _, _ = m.broker.CreateTopic(NewTopic{Name: name, Partitions: partitions, ReplicationFactor: -1, Asked: true})
 			m.image = m.broker.Image()
 			m.created++
 		}
@@ -201,27 +201,12 @@ func (m *metadataAnswer) add(t *image.Topic) {
 	for i := range out.Partitions {
 		p := &out.Partitions[i]
 		p.Default()
-		p.Partition, p.Replicas = int32(i), replicas
-		lead := leadershipOf(m.broker, t.Name, wire.PartitionIndex(i), replicas)
-		p.Leader, p.LeaderEpoch, p.ISR, p.OfflineReplicas = lead.leader, lead.epoch, lead.inSync, lead.offline
+		p.Partition = int32(i)
+		lead := leadershipOf(m.broker, m.image, t, wire.PartitionIndex(i), replicas)
+		p.Leader, p.LeaderEpoch, p.Replicas, p.ISR, p.OfflineReplicas = lead.leader, lead.epoch, lead.replicas, lead.inSync, lead.offline
 		if lead.leader < 0 {
 			p.ErrorCode = int16(wire.LeaderNotAvailable)
 		}
 	}
 	m.resp.Topics = append(m.resp.Topics, out)
-}
-
-// leadership is who leads a partition that has one replica, this node: nobody while its log directory is offline.
-type leadership struct {
-	leader, epoch   int32
-	inSync, offline []int32
-}
-
-// leadershipOf shares replicas, the one-element list of this node, between all partitions of an answer.
-func leadershipOf(b Broker, topic string, index wire.PartitionIndex, replicas []int32) leadership {
-	p, code := b.Partition(topic, index)
-	if code != wire.None {
-		return leadership{leader: -1, epoch: int32(wire.NoLeaderEpoch), inSync: replicas, offline: replicas}
-	}
-	return leadership{leader: replicas[0], epoch: int32(p.LeaderEpoch()), inSync: replicas}
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/control/share"
 	"github.com/ringmill/ringmill/wire"
 )
@@ -24,11 +25,12 @@ const findCoordinatorManyFrom = 4
 
 func findCoordinator(b Broker, r *Request, req *kmsg.FindCoordinatorRequest) *kmsg.FindCoordinatorResponse {
 	resp := kmsg.NewPtrFindCoordinatorResponse()
-	found := lookUpCoordinator(b, r, req.CoordinatorType)
+	refused := coordinatorRefusal(b, req.CoordinatorType)
 	if req.CoordinatorType == shareCoordinator && req.Version < findShareCoordinatorFrom {
-		found = noCoordinator(wire.InvalidRequest, "share coordinators are known from version 6 on")
+		refused = refusal{wire.InvalidRequest, "share coordinators are known from version 6 on"}
 	}
 	if req.Version < findCoordinatorManyFrom {
+		found := lookUpCoordinator(b, r, req.CoordinatorType, req.CoordinatorKey, refused)
 		if resp.ErrorCode, resp.ErrorMessage = found.ErrorCode, found.ErrorMessage; found.ErrorCode == 0 {
 			resp.ErrorMessage = kmsg.StringPtr(wire.None.String()) // as Kafka; from version 4 on it says nothing
 		}
@@ -37,7 +39,7 @@ func findCoordinator(b Broker, r *Request, req *kmsg.FindCoordinatorRequest) *km
 	}
 	resp.Coordinators = make([]kmsg.FindCoordinatorResponseCoordinator, len(req.CoordinatorKeys))
 	for i, key := range req.CoordinatorKeys {
-		resp.Coordinators[i] = found
+		resp.Coordinators[i] = lookUpCoordinator(b, r, req.CoordinatorType, key, refused)
 		if _, ok := share.ParseKey(key); !ok && req.CoordinatorType == shareCoordinator {
 			resp.Coordinators[i] = noCoordinator(wire.InvalidRequest, "a share coordinator's key is group:topicId:partition")
 		}
@@ -46,16 +48,23 @@ func findCoordinator(b Broker, r *Request, req *kmsg.FindCoordinatorRequest) *km
 	return resp
 }
 
-// lookUpCoordinator: one node coordinates everything that it can, whatever the key.
-func lookUpCoordinator(b Broker, r *Request, kind int8) kmsg.FindCoordinatorResponseCoordinator {
-	code, message := coordinatorRefusal(b, kind)
-	c := noCoordinator(code, message)
-	if code != wire.None {
-		return c
+// lookUpCoordinator finds the leader of a key's partition; one node of its own coordinates everything that it can.
+func lookUpCoordinator(b Broker, r *Request, kind int8, key string, refused refusal) kmsg.FindCoordinatorResponseCoordinator {
+	if refused.code != wire.None {
+		return noCoordinator(refused.code, refused.message)
 	}
-	c.NodeID = int32(b.Config().NodeID)
-	c.Host, c.Port = b.Advertised(r.Client.ListenerName)
+	n, found := coordinatorOf(b, coordinatorTopics[kind], key, r.Client.ListenerName)
+	if !found {
+		return noCoordinator(wire.CoordinatorNotAvailable, wire.CoordinatorNotAvailable.String())
+	}
+	c := noCoordinator(wire.None, "")
+	c.NodeID, c.Host, c.Port = n.id, n.host, n.port
 	return c
+}
+
+// coordinatorTopics are the topics that the kinds of coordinators keep their records in.
+var coordinatorTopics = [...]string{
+	groupCoordinator: image.ConsumerOffsetsTopic, transactionCoordinator: image.TransactionStateTopic, shareCoordinator: image.ShareGroupStateTopic,
 }
 
 // noCoordinator says that there is none, and why.
@@ -67,23 +76,20 @@ func noCoordinator(code wire.ErrorCode, message string) kmsg.FindCoordinatorResp
 }
 
 // coordinatorRefusal makes sure that the coordinators of a kind have a topic to keep their state in.
-func coordinatorRefusal(b Broker, kind int8) (wire.ErrorCode, string) {
+func coordinatorRefusal(b Broker, kind int8) refusal {
+	ready := false
 	switch kind {
 	case groupCoordinator:
-		if !b.OffsetsTopicReady() {
-			return wire.CoordinatorNotAvailable, wire.CoordinatorNotAvailable.String()
-		}
-		return wire.None, ""
+		ready = b.OffsetsTopicReady()
 	case transactionCoordinator:
-		if !b.TransactionsTopicReady() {
-			return wire.CoordinatorNotAvailable, wire.CoordinatorNotAvailable.String()
-		}
-		return wire.None, ""
+		ready = b.TransactionsTopicReady()
 	case shareCoordinator:
-		if !b.ShareStateTopicReady() {
-			return wire.CoordinatorNotAvailable, wire.CoordinatorNotAvailable.String()
-		}
-		return wire.None, ""
+		ready = b.ShareStateTopicReady()
+	default:
+		return refusal{wire.InvalidRequest, "unknown kind of coordinator"}
 	}
-	return wire.InvalidRequest, "unknown kind of coordinator"
+	if !ready {
+		return refusal{wire.CoordinatorNotAvailable, wire.CoordinatorNotAvailable.String()}
+	}
+	return refusal{}
 }

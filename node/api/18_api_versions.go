@@ -44,6 +44,9 @@ func fillAPIVersions(b Broker, resp *kmsg.ApiVersionsResponse, r *Request, req *
 		r.Client.Software, r.Client.SoftwareVersion = req.ClientSoftwareName, req.ClientSoftwareVersion
 	}
 	for i := range rows {
+		if rows[i].hidden || rows[i].clustered && !b.Clustered() {
+			continue
+		}
 		resp.ApiKeys = append(resp.ApiKeys, rows[i].advertised())
 	}
 	if r.Header.Version >= apiVersionsFeaturesFrom {

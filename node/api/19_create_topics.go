@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -79,13 +80,15 @@ func (c *topicCreation) create(t *kmsg.CreateTopicsRequestTopic) kmsg.CreateTopi
 		return refusedTopic(t.Topic, why)
 	}
 	out := newCreatedTopic(t.Topic)
-	out.NumPartitions, out.ReplicationFactor = c.partitions(t), 1
+	out.NumPartitions, out.ReplicationFactor = c.partitions(t), c.replicationFactor(t)
 	if why := c.request.chargeMutations(c.broker, out.NumPartitions, createTopicsStrictFrom); why.code != wire.None {
 		return refusedTopic(t.Topic, why)
 	}
 	out.TopicID = c.broker.NewTopicID() // Kafka gives one even where it only validates
 	if !c.req.ValidateOnly {
-		id, code, message := c.broker.CreateTopic(t.Topic, out.NumPartitions, configs)
+		id, code, message := c.broker.CreateTopic(NewTopic{
+			Name: t.Topic, Partitions: out.NumPartitions, ReplicationFactor: t.ReplicationFactor, Assignment: assignmentOf(t), Configs: configs,
+		})
 		if code == wire.TopicAlreadyExists {
 			return refusedTopic(t.Topic, topicExists(t.Topic))
 		}
@@ -110,6 +113,30 @@ func (c *topicCreation) partitions(t *kmsg.CreateTopicsRequestTopic) int32 {
 	return t.NumPartitions
 }
 
+// replicationFactor is what the answer tells.
+func (c *topicCreation) replicationFactor(t *kmsg.CreateTopicsRequestTopic) int16 {
+	switch {
+	case len(t.ReplicaAssignment) > 0:
+		return int16(len(t.ReplicaAssignment[0].Replicas))
+	case t.ReplicationFactor == -1:
+		return c.broker.Config().DefaultReplicationFactor
+	}
+	return t.ReplicationFactor
+}
+
+// assignmentOf has the replicas of each partition in order, nil if the client names none.
+func assignmentOf(t *kmsg.CreateTopicsRequestTopic) [][]wire.NodeID {
+	if len(t.ReplicaAssignment) == 0 {
+		return nil
+	}
+	all := make([][]wire.NodeID, len(t.ReplicaAssignment))
+	for i := range t.ReplicaAssignment {
+		a := &t.ReplicaAssignment[i]
+		all[a.Partition] = nodesOf(a.Replicas)
+	}
+	return all
+}
+
 // check says what Kafka's ReplicationControlManager would refuse, in its order, and gives the topic's own configuration.
 func (c *topicCreation) check(t *kmsg.CreateTopicsRequestTopic) (configs map[string]string, why refusal) {
 	if why = c.checkName(t.Topic); why.code != wire.None {
@@ -127,7 +154,7 @@ func (c *topicCreation) check(t *kmsg.CreateTopicsRequestTopic) (configs map[str
 func (c *topicCreation) checkName(name string) refusal {
 	m := c.broker.Image()
 	// Kafka lets clients make the topics that it would make itself, in whatever form.
-	if name == image.ClusterMetadataTopic || image.IsInternal(name) && m.ByName(name) == nil {
+	if name == image.ClusterMetadataTopic || image.IsInternal(name) && m.ByName(name) == nil && !c.request.Client.Node {
 		return refuse(wire.InvalidRequest, "Creation of internal topic %s is prohibited.", name)
 	}
 	if c.tooMany {
@@ -180,7 +207,7 @@ func (c *topicCreation) checkCounts(t *kmsg.CreateTopicsRequestTopic) refusal {
 	if replicas == -1 {
 		replicas = c.broker.Config().DefaultReplicationFactor
 	}
-	if replicas > 1 {
+	if replicas > 1 && !c.broker.Clustered() { // a controller knows how many there are
 		return refuse(wire.InvalidReplicationFactor, "Unable to replicate the partition %d time(s): The target replication factor of %d cannot be reached because only 1 broker(s) are registered.",
 			replicas, replicas)
 	}
@@ -197,7 +224,7 @@ func (c *topicCreation) checkAssignment(t *kmsg.CreateTopicsRequestTopic) refusa
 	seen := make([]bool, len(t.ReplicaAssignment))
 	for i := range t.ReplicaAssignment {
 		a := &t.ReplicaAssignment[i]
-		if why := checkReplicas(c.broker.Config(), a.Replicas); why.code != wire.None {
+		if why := checkReplicas(c.broker, a.Replicas); why.code != wire.None {
 			return why
 		}
 		if a.Partition < 0 || int(a.Partition) >= len(seen) || seen[a.Partition] {
@@ -208,18 +235,21 @@ func (c *topicCreation) checkAssignment(t *kmsg.CreateTopicsRequestTopic) refusa
 	return refusal{}
 }
 
-// checkReplicas: this node, once, is the only assignment that can be kept.
-func checkReplicas(cfg *config.Config, replicas []int32) refusal {
+// checkReplicas: registered nodes, each once. A node of its own is the only one.
+func checkReplicas(b Broker, replicas []int32) refusal {
 	if len(replicas) == 0 {
 		return refuse(wire.InvalidReplicaAssignment, "The manual partition assignment includes an empty replica list.")
 	}
+	m := b.Image()
 	for _, node := range replicas {
-		if node != int32(cfg.NodeID) {
+		if b.Clustered() && m.Broker(wire.NodeID(node)) == nil || !b.Clustered() && node != int32(b.Config().NodeID) {
 			return refuse(wire.InvalidReplicaAssignment, "The manual partition assignment includes broker %d, but no such broker is registered.", node)
 		}
 	}
-	if len(replicas) > 1 {
-		return refuse(wire.InvalidReplicaAssignment, "The manual partition assignment includes the broker %d more than once.", cfg.NodeID)
+	for i, node := range replicas {
+		if slices.Contains(replicas[:i], node) {
+			return refuse(wire.InvalidReplicaAssignment, "The manual partition assignment includes the broker %d more than once.", node)
+		}
 	}
 	return refusal{}
 }

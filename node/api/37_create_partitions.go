@@ -57,7 +57,11 @@ func growTopic(b Broker, r *Request, t *kmsg.CreatePartitionsRequestTopic, tooMa
 	if why := r.chargeMutations(b, t.Count-topic.Partitions, createPartitionsStrictFrom); why.code != wire.None || validateOnly {
 		return why
 	}
-	code, message := b.GrowTopic(t.Topic, t.Count)
+	var assignment [][]wire.NodeID
+	for i := range t.Assignment {
+		assignment = append(assignment, nodesOf(t.Assignment[i].Replicas))
+	}
+	code, message := b.GrowTopic(t.Topic, t.Count, assignment)
 	return refusal{code, message}
 }
 
@@ -75,7 +79,7 @@ func checkGrowth(b Broker, t *kmsg.CreatePartitionsRequestTopic, topic *image.To
 		return refuse(wire.InvalidReplicaAssignment, "Attempted to add %d additional partition(s), but only %d assignment(s) were specified.", added, len(t.Assignment))
 	}
 	for i := range t.Assignment {
-		if why := checkReplicas(b.Config(), t.Assignment[i].Replicas); why.code != wire.None {
+		if why := checkReplicas(b, t.Assignment[i].Replicas); why.code != wire.None {
 			return why
 		}
 	}

@@ -14,9 +14,12 @@ const (
 	electUnclean   int8 = 1
 )
 
-// electLeaders: this node leads all that it has, so no election is needed. No list of topics means all; those that need
+// electLeaders: a node of its own leads all that it has, so no election is needed. No list of topics means all; those that need
 // none are then named without partitions, as in Kafka.
 func electLeaders(b Broker, _ *Request, req *kmsg.ElectLeadersRequest) *kmsg.ElectLeadersResponse {
+	if b.Clustered() {
+		return b.Control(req).(*kmsg.ElectLeadersResponse)
+	}
 	resp := kmsg.NewPtrElectLeadersResponse()
 	known := req.Version < 1 || req.ElectionType == electPreferred || req.ElectionType == electUnclean
 	if !known {

@@ -8,8 +8,11 @@ import (
 
 var alterPartitionReassignmentsRow = row{key: wire.KeyAlterPartitionReassignments, min: 0, max: 1, handle: on(alterPartitionReassignments)}
 
-// alterPartitionReassignments: what is assigned to this node is there already, and there is no other node.
+// alterPartitionReassignments: what is assigned to a node of its own is there already, and there is no other node.
 func alterPartitionReassignments(b Broker, _ *Request, req *kmsg.AlterPartitionAssignmentsRequest) *kmsg.AlterPartitionAssignmentsResponse {
+	if b.Clustered() {
+		return b.Control(req).(*kmsg.AlterPartitionAssignmentsResponse)
+	}
 	resp := kmsg.NewPtrAlterPartitionAssignmentsResponse()
 	resp.AllowReplicationFactorChange = req.AllowReplicationFactorChange
 	for i := range req.Topics {
@@ -38,5 +41,5 @@ func reassign(b Broker, topic string, asked *kmsg.AlterPartitionAssignmentsReque
 	case asked.Replicas == nil:
 		return refusal{code: wire.NoReassignmentInProgress}
 	}
-	return checkReplicas(b.Config(), asked.Replicas)
+	return checkReplicas(b, asked.Replicas)
 }

@@ -8,7 +8,10 @@ import (
 
 var listPartitionReassignmentsRow = row{key: wire.KeyListPartitionReassignments, min: 0, max: 0, handle: on(listPartitionReassignments)}
 
-// listPartitionReassignments: one node has none under way. Topics that do not exist are no error, as in Kafka.
-func listPartitionReassignments(Broker, *Request, *kmsg.ListPartitionReassignmentsRequest) *kmsg.ListPartitionReassignmentsResponse {
+// listPartitionReassignments: a node of its own has none under way. Topics that do not exist are no error, as in Kafka.
+func listPartitionReassignments(b Broker, _ *Request, req *kmsg.ListPartitionReassignmentsRequest) *kmsg.ListPartitionReassignmentsResponse {
+	if b.Clustered() {
+		return b.Control(req).(*kmsg.ListPartitionReassignmentsResponse)
+	}
 	return kmsg.NewPtrListPartitionReassignmentsResponse()
 }

@@ -19,9 +19,12 @@ const (
 	quorumTimesFrom, quorumMessagesFrom = 1, 2
 )
 
-// describeQuorum: this node leads the metadata and is the only voter. Whoever asks for anything but the one partition is
+// describeQuorum: a node of its own leads the metadata and is the only voter. Whoever asks for anything but the one partition is
 // told that it is not here, for all that was asked for, as Kafka does.
 func describeQuorum(b Broker, r *Request, req *kmsg.DescribeQuorumRequest) *kmsg.DescribeQuorumResponse {
+	if b.Clustered() && asksForMetadata(req) {
+		return b.Control(req).(*kmsg.DescribeQuorumResponse)
+	}
 	resp := kmsg.NewPtrDescribeQuorumResponse()
 	told := asksForMetadata(req)
 	resp.ErrorMessage = new(string)

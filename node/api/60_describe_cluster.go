@@ -21,12 +21,13 @@ func describeCluster(b Broker, r *Request, req *kmsg.DescribeClusterRequest) *km
 		resp.ErrorCode, resp.ErrorMessage, resp.ControllerID = int16(why.code), &why.message, -1
 		return resp
 	}
-	cfg := b.Config()
-	node := kmsg.NewDescribeClusterResponseBroker()
-	node.NodeID, node.Rack = int32(cfg.NodeID), nullable(cfg.BrokerRack)
-	node.Host, node.Port = b.Advertised(r.Client.ListenerName)
-	resp.ClusterID, resp.ControllerID = b.Image().ClusterID(), int32(cfg.NodeID)
-	resp.Brokers = []kmsg.DescribeClusterResponseBroker{node}
+	m := b.Image()
+	resp.ClusterID, resp.ControllerID = m.ClusterID(), int32(b.Controller())
+	for _, n := range clusterNodes(b, m, r.Client.ListenerName, req.IncludeFencedBrokers) {
+		node := kmsg.NewDescribeClusterResponseBroker()
+		node.NodeID, node.Host, node.Port, node.Rack, node.IsFenced = n.id, n.host, n.port, nullable(n.rack), n.fenced
+		resp.Brokers = append(resp.Brokers, node)
+	}
 	if req.IncludeClusterAuthorizedOperations {
 		resp.ClusterAuthorizedOperations = clusterOperations
 	}

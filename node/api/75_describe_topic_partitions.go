@@ -110,10 +110,11 @@ func (p *partitionsPage) add(t *image.Topic) {
 		first = min(p.from.Partition, t.Partitions)
 	}
 	n := min(p.room, t.Partitions-first)
-	replicas := []int32{int32(p.broker.Config().NodeID)}
+	own := []int32{int32(p.broker.Config().NodeID)}
 	out.Partitions = make([]kmsg.DescribeTopicPartitionsResponseTopicPartition, n)
 	for i := range out.Partitions {
-		describePartition(&out.Partitions[i], p.broker, t.Name, first+int32(i), replicas)
+		index := wire.PartitionIndex(first + int32(i))
+		describePartition(&out.Partitions[i], index, leadershipOf(p.broker, p.image, t, index, own))
 	}
 	p.resp.Topics = append(p.resp.Topics, out)
 	if p.room -= n; first+n < t.Partitions {
@@ -121,12 +122,11 @@ func (p *partitionsPage) add(t *image.Topic) {
 	}
 }
 
-func describePartition(out *kmsg.DescribeTopicPartitionsResponseTopicPartition, b Broker, topic string, index int32, replicas []int32) {
+func describePartition(out *kmsg.DescribeTopicPartitionsResponseTopicPartition, index wire.PartitionIndex, lead leadership) {
 	out.Default()
-	lead := leadershipOf(b, topic, wire.PartitionIndex(index), replicas)
-	out.Partition, out.LeaderID, out.LeaderEpoch = index, lead.leader, lead.epoch
-	out.Replicas, out.ISR, out.OfflineReplicas = replicas, lead.inSync, lead.offline
-	out.EligibleLeaderReplicas, out.LastKnownELR = []int32{}, []int32{}
+	out.Partition, out.LeaderID, out.LeaderEpoch = int32(index), lead.leader, lead.epoch
+	out.Replicas, out.ISR, out.OfflineReplicas = lead.replicas, lead.inSync, lead.offline
+	out.EligibleLeaderReplicas, out.LastKnownELR = lead.eligible, lead.lastEligible
 }
 
 func (p *partitionsPage) addMissing(name string) {

@@ -27,7 +27,7 @@ func brokerAlteration(b Broker, name string) (*alteration, refusal) {
 		switch {
 		case err != nil:
 			return nil, refuse(wire.InvalidRequest, "Node id must be an integer, but it is: %s", name)
-		case id != int(b.Config().NodeID):
+		case !b.Clustered() && id != int(b.Config().NodeID), b.Clustered() && b.Image().Broker(wire.NodeID(id)) == nil:
 			return nil, refuse(wire.InvalidRequest, "Unexpected broker id, expected %d, but received %s", b.Config().NodeID, name)
 		}
 	}
@@ -194,7 +194,7 @@ func (a *alteration) checkBroker(next, set map[string]string) refusal {
 		return refusal{wire.InvalidRequest, err.Error()}
 	}
 	m, cfg := a.broker.Image(), a.broker.Config()
-	node, cluster := m.BrokerConfigs(strconv.Itoa(int(cfg.NodeID))), next
+	node, cluster := m.BrokerConfigs(strconv.Itoa(int(cfg.NodeID))), next // another node of a cluster is held to what this one has
 	if perNode {
 		node, cluster = next, m.BrokerConfigs("")
 	}

@@ -20,6 +20,8 @@ type Client struct {
 	Software, SoftwareVersion string // of ApiVersions 3 and later; "" before
 	Connection                uint64 // numbers the node's connections
 	ListenerName              string
+	// Node says that another node of the cluster asks, for itself.
+	Node bool
 }
 
 // AnonymousUser is who sends requests over a listener without authentication (KafkaPrincipal.ANONYMOUS).
@@ -47,16 +49,24 @@ type Broker interface {
 	// Advertised is the address that clients of a listener are told.
 	Advertised(listener string) (host string, port int32)
 
+	// Clustered reports whether the node is one of several: then who there is, and who leads what, is in Image alone.
+	Clustered() bool
+	// Controller is the node that decides; NoNode while there is none. A node of its own is that itself.
+	Controller() wire.NodeID
+	// Control has the controller answer a request, on the node that is that; NOT_CONTROLLER elsewhere. Clustered nodes alone.
+	Control(req kmsg.Request) kmsg.Response
+
 	// NewTopicID is one that no topic has.
 	NewTopicID() wire.TopicID
 	// CreateTopic makes a topic durable and serves it before it returns. TopicAlreadyExists if the name is taken.
-	// message explains a code where it can.
-	CreateTopic(name string, partitions int32, configs map[string]string) (id wire.TopicID, code wire.ErrorCode, message string)
+	// message explains a code where it can. In a cluster this and all other changes are made by the controller: elsewhere they are
+	// NotController.
+	CreateTopic(t NewTopic) (id wire.TopicID, code wire.ErrorCode, message string)
 	// DeleteTopic forgets the topic that has this name and, unless it is zero, this id, durably. UnknownTopicOrPartition
 	// if there is none, as when the name was given to another topic meanwhile.
 	DeleteTopic(name string, id wire.TopicID) wire.ErrorCode
-	// GrowTopic raises a topic's partition count.
-	GrowTopic(name string, count int32) (code wire.ErrorCode, message string)
+	// GrowTopic raises a topic's partition count. assignment has the replicas of each new partition; nil: the node's choice.
+	GrowTopic(name string, count int32, assignment [][]wire.NodeID) (code wire.ErrorCode, message string)
 	// AlterConfigs sets (or, with nil, removes) overrides of a topic, a group, client metrics or this node. The values were validated.
 	AlterConfigs(r image.Resource, changes map[string]*string) (code wire.ErrorCode, message string)
 
@@ -113,6 +123,19 @@ type Broker interface {
 	ShareAcknowledge(client Client, req *kmsg.ShareAcknowledgeRequest) *kmsg.ShareAcknowledgeResponse
 	// OffsetsTopicReady makes __consumer_offsets if it is not there yet; false while that is not possible.
 	OffsetsTopicReady() bool
+}
+
+// NewTopic is a topic to be made. The name and the configuration were validated.
+type NewTopic struct {
+	Name       string
+	Partitions int32
+	// ReplicationFactor is how many replicas each partition gets; -1 for default.replication.factor, and beside an Assignment.
+	ReplicationFactor int16
+	// Assignment has the replicas of each partition, the preferred leader first; nil: the node's choice.
+	Assignment [][]wire.NodeID
+	Configs    map[string]string
+	// Asked says that a client only asked for it (auto.create.topics.enable): a node that is not the controller has that make it.
+	Asked bool
 }
 
 // DeletedRecords is what became of a partition in DeleteRecords. LowWatermark is where the log starts now, NoOffset beside an

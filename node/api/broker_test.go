@@ -99,7 +99,7 @@ func (b *fakeBroker) withTopic(t testing.TB, name string, partitions int32, conf
 	for i := 0; i < len(configs); i += 2 {
 		set[configs[i]] = configs[i+1]
 	}
-	id, code, message := b.CreateTopic(name, partitions, set)
+	id, code, message := b.CreateTopic(NewTopic{Name: name, Partitions: partitions, Configs: set})
 	if code != wire.None {
 		t.Fatal(code, message)
 	}
@@ -124,7 +124,14 @@ func (b *fakeBroker) NewTopicID() wire.TopicID {
 	return wire.TopicID{1, byte(b.image.Version() >> 8), byte(b.image.Version()), 9}
 }
 
-func (b *fakeBroker) CreateTopic(name string, partitions int32, configs map[string]string) (wire.TopicID, wire.ErrorCode, string) {
+func (b *fakeBroker) Clustered() bool { return false }
+
+func (b *fakeBroker) Controller() wire.NodeID { return b.Config().NodeID }
+
+func (b *fakeBroker) Control(req kmsg.Request) kmsg.Response { return req.ResponseKind() }
+
+func (b *fakeBroker) CreateTopic(t NewTopic) (wire.TopicID, wire.ErrorCode, string) {
+	name, partitions, configs := t.Name, t.Partitions, t.Configs
 	if b.createCode != wire.None {
 		return wire.TopicID{}, b.createCode, "not today"
 	}
@@ -147,7 +154,7 @@ func (b *fakeBroker) DeleteTopic(name string, id wire.TopicID) wire.ErrorCode {
 	return wire.None
 }
 
-func (b *fakeBroker) GrowTopic(name string, count int32) (wire.ErrorCode, string) {
+func (b *fakeBroker) GrowTopic(name string, count int32, _ [][]wire.NodeID) (wire.ErrorCode, string) {
 	if err := b.change(image.PartitionsRecord{ID: b.image.ByName(name).ID, Partitions: count}); err != nil {
 		return wire.InvalidPartitions, err.Error()
 	}
@@ -259,7 +266,7 @@ func (b *fakeBroker) CoordinateAll(c Client, req kmsg.Request) []kmsg.Response {
 
 func (b *fakeBroker) OffsetsTopicReady() bool {
 	if b.image.ByName(image.ConsumerOffsetsTopic) == nil && !b.notReady {
-		_, _, _ = b.CreateTopic(image.ConsumerOffsetsTopic, 10, nil)
+		_, _, _ = b.CreateTopic(NewTopic{Name: image.ConsumerOffsetsTopic, Partitions: 10})
 	}
 	return !b.notReady
 }

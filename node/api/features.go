@@ -51,6 +51,20 @@ func shareVersion(b Broker) int16 {
 	return 1
 }
 
+// SupportedFeature is a feature that this release knows, at levels from Min to Max.
+type SupportedFeature struct {
+	Name     string
+	Min, Max int16
+}
+
+// SupportedFeatures are those that a node of a cluster registers with.
+func SupportedFeatures() (all []SupportedFeature) {
+	for i := range features {
+		all = append(all, SupportedFeature{features[i].name, features[i].min, features[i].max})
+	}
+	return all
+}
+
 // featureNamed is a feature that is built; nil for others.
 func featureNamed(name string) *feature {
 	for i := range features {

@@ -17,6 +17,10 @@ type row struct {
 	min, max wire.APIVersion
 	// handle answers a decoded request; nil where the loops do it (Produce, Fetch) or Answer itself (ApiVersions).
 	handle handler
+	// hidden is left out of ApiVersions: nodes of a cluster alone send it to each other.
+	hidden bool
+	// clustered is left out of ApiVersions of a node of its own, which does not serve it.
+	clustered bool
 }
 
 // handler answers one decoded request. The response is of the request's kind; Answer sets its version.
@@ -30,11 +34,11 @@ var rows = [...]row{
 	initProducerIDRow, offsetForLeaderEpochRow, addPartitionsRow, addOffsetsRow, endTxnRow, writeTxnMarkersRow, txnOffsetCommitRow,
 	describeACLsRow, createACLsRow, deleteACLsRow, describeConfigsRow, alterConfigsRow, alterReplicaLogDirsRow, describeLogDirsRow, createPartitionsRow,
 	deleteGroupsRow, electLeadersRow, incrementalAlterConfigsRow, alterPartitionReassignmentsRow, listPartitionReassignmentsRow,
-	offsetDeleteRow, describeClientQuotasRow, alterClientQuotasRow, describeUserSCRAMCredentialsRow, describeQuorumRow, updateFeaturesRow, describeClusterRow,
-	describeProducersRow, describeTransactionsRow, listTransactionsRow,
+	offsetDeleteRow, describeClientQuotasRow, alterClientQuotasRow, describeUserSCRAMCredentialsRow, describeQuorumRow, alterPartitionRow, updateFeaturesRow, describeClusterRow,
+	describeProducersRow, brokerRegistrationRow, brokerHeartbeatRow, unregisterBrokerRow, describeTransactionsRow, listTransactionsRow, allocateProducerIDsRow,
 	consumerGroupHeartbeatRow, consumerGroupDescribeRow, listConfigResourcesRow, describeTopicPartitionsRow,
 	shareGroupHeartbeatRow, shareGroupDescribeRow, shareFetchRow, shareAcknowledgeRow,
-	initializeShareGroupStateRow, readShareGroupStateRow, writeShareGroupStateRow, deleteShareGroupStateRow, readShareGroupStateSummaryRow,
+	addRaftVoterRow, removeRaftVoterRow, initializeShareGroupStateRow, readShareGroupStateRow, writeShareGroupStateRow, deleteShareGroupStateRow, readShareGroupStateSummaryRow,
 	describeShareGroupOffsetsRow, alterShareGroupOffsetsRow, deleteShareGroupOffsetsRow,
 }
 

@@ -1,0 +1,245 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/node/api"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// brokerLifecycle keeps this node known to the controller, as Kafka's BrokerLifecycleManager does: it registers, says with every
+// heartbeat that it lives and how far it has followed the metadata, and asks for its partitions to be led elsewhere before it
+// stops.
+//
+//	registering ─▶ fenced ─ caught up ─▶ serving ─ stop ─▶ shutting down: leaders move ─▶ gone
+//	     ▲            │ the controller knows it no more         │
+//	     └────────────┴─────────────────────────────────────────┘
+type brokerLifecycle struct {
+	cluster *cluster
+	// epoch is that of the registration, NoBrokerEpoch before the first.
+	epoch atomic.Int64
+	// caughtUp says that the node does what the metadata says, and may serve; leaving that it wants to stop.
+	caughtUp, leaving atomic.Bool
+	// registered, unfenced and released are closed when the controller has registered the node, lets it serve, and lets it go.
+	registered, unfenced, released chan struct{}
+	fenced                         atomic.Bool
+	wake                           chan struct{}
+	stopped                        chan struct{}
+}
+
+// brokerRetry is the pause before a controller that did not answer is asked again.
+const brokerRetry = 100 * time.Millisecond
+
+func newBrokerLifecycle(c *cluster) *brokerLifecycle {
+	b := &brokerLifecycle{
+		cluster: c, registered: make(chan struct{}), unfenced: make(chan struct{}), released: make(chan struct{}),
+		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
+	}
+	b.epoch.Store(int64(wire.NoBrokerEpoch))
+	b.fenced.Store(true)
+	return b
+}
+
+// run is the goroutine; it ends when the node stops.
+func (b *brokerLifecycle) run() {
+	defer close(b.stopped)
+	answered := time.Now()
+	for {
+		pause, err := b.step()
+		if err == nil {
+			answered = time.Now()
+		} else if pause = brokerRetry; time.Since(answered) > silenceWorthALine {
+			b.cluster.node.log.throttled("the controller does not answer", "error", err)
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-b.wake:
+		case <-b.cluster.node.quit:
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// silenceWorthALine is how long the controller may not answer before an operator is told: elections take less.
+const silenceWorthALine = 5 * time.Second
+
+// step registers, or sends one heartbeat, and says how long until the next.
+func (b *brokerLifecycle) step() (time.Duration, error) {
+	if wire.BrokerEpoch(b.epoch.Load()) == wire.NoBrokerEpoch {
+		return 0, b.register()
+	}
+	return b.heartbeat()
+}
+
+// register makes the node known; where the controller still believes in an earlier run of this node, that has to be silent for
+// broker.session.timeout.ms first (KIP-631).
+func (b *brokerLifecycle) register() error {
+	c := b.cluster
+	req := kmsg.NewPtrBrokerRegistrationRequest()
+	req.Version = brokerRegistrationVersion
+	req.BrokerID, req.ClusterID, req.IncarnationID = int32(c.node.Config().NodeID), c.clusterID(), c.incarnation
+	req.PreviousBrokerEpoch = -1
+	for _, e := range c.endpoints() {
+		l := kmsg.NewBrokerRegistrationRequestListener()
+		l.Name, l.Host, l.Port = e.Listener, e.Host, e.Port // PLAINTEXT, as all listeners are
+		req.Listeners = append(req.Listeners, l)
+	}
+	if rack := c.node.Config().BrokerRack; rack != "" {
+		req.Rack = &rack
+	}
+	for _, f := range api.SupportedFeatures() {
+		supported := kmsg.NewBrokerRegistrationRequestFeature()
+		supported.Name, supported.MinSupportedVersion, supported.MaxSupportedVersion = f.Name, f.Min, f.Max
+		req.Features = append(req.Features, supported)
+	}
+	dirs, err := c.node.logDirIDs()
+	if err != nil {
+		return err
+	}
+	req.LogDirs = dirs
+	c.tellRegistration(req)
+	resp, err := c.askController(req)
+	if err != nil {
+		return err
+	}
+	r := resp.(*kmsg.BrokerRegistrationResponse)
+	if r.ErrorCode != 0 {
+		return fmt.Errorf("node: registration: %w", kafkaError(r.ErrorCode))
+	}
+	b.epoch.Store(r.BrokerEpoch)
+	slog.Info("registered with the controller", "node", req.BrokerID, "brokerEpoch", r.BrokerEpoch)
+	closeOnce(b.registered)
+	return nil
+}
+
+// brokerRegistrationVersion is the newest that is sent: the first with log directories' ids and the previous epoch (KIP-858, KIP-966).
+const brokerRegistrationVersion = 3
+
+// heartbeat says that the node lives, and takes what the controller says of it.
+func (b *brokerLifecycle) heartbeat() (time.Duration, error) {
+	c := b.cluster
+	req := kmsg.NewPtrBrokerHeartbeatRequest()
+	req.Version = brokerHeartbeatVersion
+	req.BrokerID, req.BrokerEpoch = int32(c.node.Config().NodeID), b.epoch.Load()
+	req.CurrentMetadataOffset = int64(c.node.Image().Version()) - 1
+	req.WantFence, req.WantShutdown = !b.caughtUp.Load(), b.leaving.Load()
+	resp, err := c.askController(req)
+	if err != nil {
+		return 0, err
+	}
+	r := resp.(*kmsg.BrokerHeartbeatResponse)
+	switch wire.ErrorCode(r.ErrorCode) {
+	case wire.None:
+	case wire.StaleBrokerEpoch, wire.BrokerIDNotRegistered: // unregistered, or another run of this node came in between
+		b.epoch.Store(int64(wire.NoBrokerEpoch))
+		return 0, fmt.Errorf("node: heartbeat: %w", kafkaError(r.ErrorCode))
+	default:
+		return 0, fmt.Errorf("node: heartbeat: %w", kafkaError(r.ErrorCode))
+	}
+	if was := b.fenced.Swap(r.IsFenced); was && !r.IsFenced {
+		slog.Info("the controller lets this node serve", "brokerEpoch", req.BrokerEpoch)
+		closeOnce(b.unfenced)
+	}
+	if r.ShouldShutdown {
+		closeOnce(b.released)
+	}
+	if r.IsFenced && b.caughtUp.Load() || b.leaving.Load() && !r.ShouldShutdown {
+		return brokerRetry, nil
+	}
+	return time.Duration(c.node.Config().BrokerHeartbeatMS) * time.Millisecond, nil
+}
+
+// brokerHeartbeatVersion is the newest that is sent.
+const brokerHeartbeatVersion = 1
+
+// closeOnce closes a channel that one goroutine alone closes.
+func closeOnce(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+		close(c)
+	}
+}
+
+// serve tells the controller that the node has caught up.
+func (b *brokerLifecycle) serve() {
+	b.caughtUp.Store(true)
+	b.nudge()
+}
+
+// leave asks the controller to lead this node's partitions elsewhere, and waits until it has, or for patience; not nearly so long
+// where there is no controller to ask, as when all nodes of a cluster stop.
+func (b *brokerLifecycle) leave(patience time.Duration) {
+	b.leaving.Store(true)
+	b.nudge()
+	ticker := time.NewTicker(brokerRetry)
+	defer ticker.Stop()
+	began, heard := time.Now(), time.Now()
+	for {
+		select {
+		case <-b.released:
+			return
+		case <-b.stopped:
+			return
+		case <-ticker.C:
+		}
+		if b.cluster.quorum.view.Load().controller != wire.NoNode {
+			heard = time.Now()
+		}
+		switch {
+		case time.Since(heard) > leaderlessPatience:
+			slog.Warn("there is no controller to move this node's leaders away")
+			return
+		case time.Since(began) > patience:
+			slog.Warn("the controller did not move all leaders away in time")
+			return
+		}
+	}
+}
+
+// leaderlessPatience is how long a node that stops waits for a new controller: two elections.
+const leaderlessPatience = 8 * time.Second
+
+// nudge has the next heartbeat sent at once.
+func (b *brokerLifecycle) nudge() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// errNoController is of a request that there was no controller for.
+var errNoController = errors.New("node: there is no controller at the moment")
+
+// askController has the controller answer a request of this node's own: this node, if it is that, or the one that leads the quorum.
+func (c *cluster) askController(req kmsg.Request) (kmsg.Response, error) {
+	v := c.quorum.view.Load()
+	switch {
+	case v.here:
+		return c.control(req), nil
+	case v.address == "":
+		return nil, errNoController
+	}
+	return c.peers.call(v.address, req, controllerTimeout)
+}
+
+// controllerTimeout is how long a node waits for the controller's answer (Kafka's controller.socket.timeout.ms is 30 seconds; a
+// heartbeat must fail in time for another before the session ends).
+const controllerTimeout = 3 * time.Second
+
+// kafkaError makes a Go error of an error code.
+func kafkaError(code int16) error { return codeError(code) }
+
+// codeError is an error code of the protocol as a Go error.
+type codeError int16
+
+func (e codeError) Error() string { return wire.ErrorCode(e).String() }

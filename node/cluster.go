@@ -1,0 +1,107 @@
+package node
+
+import (
+	"net"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringmill/ringmill/control/member"
+	"github.com/ringmill/ringmill/control/quorum"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// cluster is what a node has that is one of several: its part of the metadata quorum, the controller while it leads that, the
+// connections to the others, and the way in which what the node does follows the metadata. A node of its own has none of it.
+//
+//	gossip: who is there ─▶ bootstrap, or join ─▶ state/quorum
+//	                                                  │
+//	messages ─▶ quorum goroutine ◀─ proposals ── controller ◀─ requests of nodes, and of clients by way of their nodes
+//	                 │ committed entries
+//	                 ▼
+//	               Image ─▶ follower goroutine: partitions, configurations, quotas, coordinators ─▶ what clients see
+type cluster struct {
+	node  *Node
+	peers *peers
+	// directory is the quorum directory's id, incarnation that of this run of the process (KIP-631).
+	directory, incarnation wire.UUID
+	// id is the cluster's, nil before the node belongs to one.
+	id       atomic.Pointer[string]
+	agent    *member.Agent
+	quorum   *quorumService
+	follower *follower
+	broker   *brokerLifecycle
+	// forming is what the node has agreed to while it has no cluster, nil before and after.
+	forming atomic.Pointer[forming]
+}
+
+func newCluster(n *Node) *cluster {
+	return &cluster{node: n, peers: newPeers(n), incarnation: newUUID()}
+}
+
+// quorumDir is the directory of the node's part of the metadata quorum.
+func (n *Node) quorumDir() string { return filepath.Join(n.Config().DataDir, "state", quorum.DirName) }
+
+// clusterID is "" as long as the node belongs to no cluster.
+func (c *cluster) clusterID() string {
+	if id := c.id.Load(); id != nil {
+		return *id
+	}
+	return ""
+}
+
+// interBroker is the listener that other nodes connect to.
+func (n *Node) interBroker() *listener { return n.listeners[n.Config().InterBroker()] }
+
+// address is where other nodes reach this one.
+func (c *cluster) address() string {
+	host, port := c.node.Advertised(c.node.interBroker().name)
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+}
+
+// endpoints are the node's listeners, the one for other nodes first.
+func (c *cluster) endpoints() (all []quorum.Endpoint) {
+	first := c.node.interBroker().name
+	for _, ln := range c.node.listeners {
+		host, port := c.node.Advertised(ln.name)
+		e := quorum.Endpoint{Listener: ln.name, Host: host, Port: uint16(port)}
+		if ln.name == first {
+			all = append([]quorum.Endpoint{e}, all...)
+			continue
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// leave has the controller lead this node's partitions elsewhere, while it still serves.
+func (c *cluster) leave() {
+	if c.broker == nil || !c.node.Config().ControlledShutdown || c.broker.fenced.Load() {
+		return
+	}
+	c.broker.leave(leavePatience)
+}
+
+// leavePatience is how long a node waits for its leaders to be moved away before it stops all the same.
+const leavePatience = 30 * time.Second
+
+// close ends what the cluster runs in the background; the loops still run.
+func (c *cluster) close() {
+	if c.quorum != nil {
+		<-c.quorum.inbox.stopped
+	}
+	if c.follower != nil && c.follower.began {
+		<-c.follower.stopped
+	}
+	if c.broker != nil {
+		<-c.broker.stopped
+	}
+	if f := c.forming.Load(); f != nil {
+		<-f.stopped
+	}
+	c.peers.close()
+	if c.agent != nil {
+		_ = c.agent.Leave()
+	}
+}

@@ -1,0 +1,66 @@
+package node
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/control/controller"
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// Clustered reports whether the node is one of several.
+func (n *Node) Clustered() bool { return n.cluster != nil }
+
+// Controller is the node that decides; NoNode while there is none.
+func (n *Node) Controller() wire.NodeID {
+	if n.cluster == nil {
+		return n.Config().NodeID
+	}
+	return n.cluster.quorum.view.Load().controller
+}
+
+// Control has the controller answer a request, if this node is that.
+func (n *Node) Control(req kmsg.Request) kmsg.Response {
+	switch r := req.(type) {
+	case *kmsg.DescribeQuorumRequest:
+		return n.cluster.describeQuorum(r)
+	case *kmsg.AddRaftVoterRequest:
+		return n.cluster.addVoter(r)
+	case *kmsg.RemoveRaftVoterRequest:
+		return n.cluster.removeVoter(r)
+	}
+	return n.cluster.control(req)
+}
+
+// controllerConfig is what the controller goes by.
+func (n *Node) controllerConfig() controller.Config {
+	cfg := n.Config()
+	c := controller.Config{
+		SessionTimeout:           time.Duration(cfg.BrokerSessionTimeoutMS) * time.Millisecond,
+		NumPartitions:            cfg.NumPartitions,
+		DefaultReplicationFactor: cfg.DefaultReplicationFactor,
+		UncleanCheck:             uncleanCheck,
+		MinISR: func(_ *image.Image, t *image.Topic) int {
+			topic, err := n.Config().Topic(n.topicOverrides(t.Name, t.Configs))
+			if err != nil {
+				return n.Config().MinInSyncReplicas()
+			}
+			return topic.MinInSyncReplicas
+		},
+		UncleanElection: func(_ *image.Image, t *image.Topic) bool {
+			topic, err := n.Config().Topic(n.topicOverrides(t.Name, t.Configs))
+			return err == nil && topic.UncleanLeaderElectionEnabled
+		},
+		Random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+	}
+	if cfg.AutoLeaderRebalance {
+		c.LeaderRebalance = time.Duration(cfg.LeaderImbalanceCheckS) * time.Second
+	}
+	return c
+}
+
+// uncleanCheck is Kafka's unclean.leader.election.interval.ms, which is internal there.
+const uncleanCheck = 5 * time.Minute

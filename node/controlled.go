@@ -1,0 +1,99 @@
+package node
+
+import (
+	"log/slog"
+	"reflect"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/control/controller"
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// control has the controller answer a request of Kafka's protocol, and waits until what it decided has been applied. Where this
+// node is not the controller the answer is NOT_CONTROLLER.
+func (c *cluster) control(req kmsg.Request) kmsg.Response {
+	var resp kmsg.Response
+	code := c.decide(func(logic *controller.Controller, m *image.Image, now time.Duration) (records []image.Record) {
+		resp, records = decideOn(logic, m, now, req)
+		return records
+	})
+	if code != wire.None {
+		resp = refusedResponse(req, code)
+	}
+	resp.SetVersion(req.GetVersion())
+	return resp
+}
+
+// decide has the controller decide something, and waits until its records have been applied; see quorumService.ask.
+func (c *cluster) decide(f func(*controller.Controller, *image.Image, time.Duration) []image.Record) wire.ErrorCode {
+	done := make(chan wire.ErrorCode, 1)
+	c.quorum.ask(f, func(code wire.ErrorCode) { done <- code })
+	select {
+	case code := <-done:
+		return code
+	case <-c.quorum.inbox.stopped:
+	}
+	select {
+	case code := <-done:
+		return code
+	default:
+		return wire.NotController
+	}
+}
+
+// decideOn finds the controller's method for a request.
+func decideOn(logic *controller.Controller, m *image.Image, now time.Duration, req kmsg.Request) (kmsg.Response, []image.Record) {
+	switch r := req.(type) {
+	case *kmsg.BrokerRegistrationRequest:
+		records, resp, why := logic.RegisterBroker(m, now, readRegistration(r))
+		if why.Code != wire.None {
+			slog.Warn("registration of a node refused", "node", r.BrokerID, "code", why.Code, "why", why.Message)
+		}
+		return resp, records
+	case *kmsg.BrokerHeartbeatRequest:
+		return answered(logic.Heartbeat(m, now, r))
+	case *kmsg.UnregisterBrokerRequest:
+		return answered(logic.UnregisterBroker(m, r))
+	case *kmsg.AlterPartitionRequest:
+		return answered(logic.AlterPartition(m, r))
+	case *kmsg.ElectLeadersRequest:
+		return answered(logic.ElectLeaders(m, r))
+	case *kmsg.AlterPartitionAssignmentsRequest:
+		return answered(logic.AlterPartitionReassignments(m, r))
+	case *kmsg.ListPartitionReassignmentsRequest:
+		return logic.ListPartitionReassignments(m, r), nil
+	case *kmsg.AllocateProducerIDsRequest:
+		return allocateProducerIDs(m, r)
+	}
+	return refusedResponse(req, wire.InvalidRequest), nil
+}
+
+// answered turns the results of the controller's methods round.
+func answered[P kmsg.Response](records []image.Record, resp P) (kmsg.Response, []image.Record) {
+	return resp, records
+}
+
+// refusedResponse is the response to a request with an error code for all of it.
+func refusedResponse(req kmsg.Request, code wire.ErrorCode) kmsg.Response {
+	resp := req.ResponseKind()
+	reflect.ValueOf(resp).Elem().FieldByName("ErrorCode").SetInt(int64(code))
+	return resp
+}
+
+// allocateProducerIDs gives a node a block of producer ids that nobody has (KIP-730).
+func allocateProducerIDs(m *image.Image, req *kmsg.AllocateProducerIDsRequest) (kmsg.Response, []image.Record) {
+	b := m.Broker(wire.NodeID(req.BrokerID))
+	switch {
+	case b == nil:
+		return refusedResponse(req, wire.BrokerIDNotRegistered), nil
+	case b.Epoch != wire.BrokerEpoch(req.BrokerEpoch):
+		return refusedResponse(req, wire.StaleBrokerEpoch), nil
+	}
+	resp := kmsg.NewPtrAllocateProducerIDsResponse()
+	first := m.NextProducerID()
+	resp.ProducerIDStart, resp.ProducerIDLen = int64(first), producerIDBlock
+	return resp, []image.Record{image.ProducerIDsRecord{Next: first + producerIDBlock}}
+}

@@ -1,0 +1,142 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/quorum"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// clockDifferenceMax is how far a node's wall clock may be from the controller's when it joins: records get their timestamps from
+// it, and retention goes by those.
+const clockDifferenceMax = 10 * time.Minute
+
+// askToJoin asks the node at an address, and the leader that it names, to take this node into the cluster. retry says that another
+// try may succeed; an error without is the operator's to mend.
+func (c *cluster) askToJoin(addr string) (id string, retry bool, err error) {
+	req := joinRequest{
+		cluster: c.clusterID(), node: c.node.Config().NodeID, directory: c.directory, address: c.address(), rack: c.node.Config().BrokerRack,
+		version: Version(), clockMS: time.Now().UnixMilli(), format: metadataFormat,
+	}
+	for range joinHops {
+		body, err := c.peers.callRaw(addr, wire.RequestHeader{Key: wire.KeyJoin}, req.appendTo(nil), controllerTimeout)
+		if err != nil {
+			return "", true, err
+		}
+		a, err := readJoinAnswer(body)
+		switch {
+		case err != nil:
+			return "", false, err
+		case a.code == wire.None:
+			return a.cluster, false, nil
+		case a.code == wire.NotController && a.leader != "" && a.leader != addr:
+			addr = a.leader
+			continue
+		case a.code == wire.NotController || a.code == wire.RequestTimedOut:
+			return "", true, fmt.Errorf("node: %s: %s", addr, a.message)
+		}
+		return "", false, errors.New(a.message)
+	}
+	return "", true, errNoController
+}
+
+const (
+	// joinHops bounds the addresses that one question is sent on to.
+	joinHops = 3
+	// metadataFormat is the newest version of metadata records that this release reads: a node that cannot read what is there must
+	// not come in.
+	metadataFormat = 1
+)
+
+// joined answers a node that asks to become a member: the leader takes it as a learner, any other node says who leads.
+func (c *cluster) joined(body []byte) (a joinAnswer) {
+	j, err := readJoin(body)
+	if err != nil {
+		return joinAnswer{peerRefusal: peerRefusal{wire.InvalidRequest, err.Error()}}
+	}
+	if c.clusterID() == "" || c.quorum == nil {
+		a.code, a.message = wire.NotController, "this node belongs to no cluster yet"
+		return a
+	}
+	v := c.quorum.view.Load()
+	if !v.here {
+		a.code, a.message, a.leader = wire.NotController, "there is no controller at the moment", v.address
+		return a
+	}
+	if a.peerRefusal = c.judge(&j); a.code != wire.None {
+		slog.Warn("a node was not taken into the cluster", "node", int(j.node), "address", j.address, "why", a.message)
+		return a
+	}
+	if err := c.admit(&j); err != nil {
+		a.code, a.message = wire.RequestTimedOut, err.Error()
+		return a
+	}
+	a.cluster = c.clusterID()
+	return a
+}
+
+// judge says why a node may not come in, in words for the one who started it.
+func (c *cluster) judge(j *joinRequest) peerRefusal {
+	refuse := func(code wire.ErrorCode, format string, args ...any) peerRefusal {
+		return peerRefusal{code, fmt.Sprintf(format, args...)}
+	}
+	m := c.node.Image()
+	apart := time.Since(time.UnixMilli(j.clockMS)).Abs()
+	b := m.Broker(j.node)
+	switch {
+	case j.format < metadataFormat:
+		return refuse(wire.UnsupportedVersion, "the metadata has records of version %d, this release reads them up to %d; install %s", metadataFormat, j.format, Version())
+	case apart > clockDifferenceMax:
+		return refuse(wire.InvalidRequest, "the wall clock is %s away from the controller's; set it", apart.Round(time.Second))
+	case b != nil && b.DirectoryID != j.directory && !b.Fenced:
+		return refuse(wire.DuplicateBrokerRegistration, "node id %d belongs to a node that is alive, at %s; start this one with another --set node.id", j.node, endpointText(b))
+	}
+	return peerRefusal{}
+}
+
+func endpointText(b *image.Broker) string {
+	if len(b.Endpoints) == 0 {
+		return "an unknown address"
+	}
+	return fmt.Sprintf("%s:%d", b.Endpoints[0].Host, b.Endpoints[0].Port)
+}
+
+// admit makes a node a learner of the quorum. What the quorum knows of learners that the node was before, with a disk that is lost, goes;
+// a voter stays until an operator removes it.
+func (c *cluster) admit(j *joinRequest) error {
+	var known bool
+	var stale []quorum.ReplicaKey
+	c.quorum.do(func() {
+		for _, m := range c.quorum.q.Members() {
+			switch {
+			case m.DirectoryID == j.directory:
+				known = true
+			case m.NodeID == j.node && !m.Voter:
+				stale = append(stale, m.ReplicaKey)
+			case m.NodeID == j.node:
+				slog.Warn("a voter of the metadata quorum has lost its directory: remove it, and add the new one", "node", int(j.node), "directory", m.DirectoryID.String())
+			}
+		}
+	})
+	if known {
+		return nil
+	}
+	for _, key := range stale {
+		if err := c.changeMembers(func(q *quorum.Quorum, number uint64) error { return q.Remove(number, key) }); err != nil {
+			return err
+		}
+	}
+	host, port, err := splitHostPort(j.address)
+	if err != nil {
+		return err
+	}
+	member := quorum.Member{
+		ReplicaKey: quorum.ReplicaKey{NodeID: j.node, DirectoryID: j.directory},
+		Endpoints:  []quorum.Endpoint{{Listener: c.node.interBroker().name, Host: host, Port: port}},
+	}
+	return c.changeMembers(func(q *quorum.Quorum, number uint64) error { return q.AddLearner(number, member) })
+}

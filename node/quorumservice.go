@@ -1,0 +1,284 @@
+package node
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/quorum"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// quorumService runs this node's member of the metadata quorum: one goroutine owns it, the newest Image that it leads to, and the
+// controller while this node has it. What comes in waits in an inbox; after each batch of it everything that has to be durable
+// is made so, once, then messages go out, entries are applied and requests are answered.
+type quorumService struct {
+	node    *Node
+	cluster *cluster
+	inbox   serviceInbox
+	q       *quorum.Quorum
+	// ticked is when the quorum last was told that time passes.
+	ticked time.Time
+	// image is what all entries applied so far lead to; nil before the first.
+	image      *image.Image
+	controller controllerService
+	// view is what other goroutines see of the quorum.
+	view atomic.Pointer[quorumView]
+	// learned are members' addresses, by raft id, as their own messages say them: newer than what the quorum's log says.
+	learned map[uint64]string
+	// queued counts messages of others in the inbox.
+	queued atomic.Int64
+	// snapshotting says that a snapshot is being made.
+	snapshotting bool
+}
+
+// quorumView is who leads.
+type quorumView struct {
+	term uint64
+	// controller is the leader, NoNode if none is known; address is where it is reached.
+	controller wire.NodeID
+	address    string
+	// here says that this node is the controller, and has caught up with its own log.
+	here bool
+}
+
+const (
+	// quorumTick is the unit of the quorum's timers.
+	quorumTick = 100 * time.Millisecond
+	// quorumQueueMax bounds the messages of others that wait: each of the other members has at most some hundred on the way.
+	quorumQueueMax = 4096
+)
+
+// openQuorum opens the quorum's directory and starts the goroutine.
+func (c *cluster) openQuorum() error {
+	cfg := quorumConfig(c.node)
+	q, err := quorum.Open(c.node.seams.fs, c.node.quorumDir(), cfg)
+	if err != nil {
+		return quorumError(c.node.quorumDir(), err)
+	}
+	id := q.Identity()
+	c.directory = id.DirectoryID
+	c.id.Store(&id.ClusterID)
+	s := &quorumService{node: c.node, cluster: c, inbox: newServiceInbox(), q: q, ticked: time.Now(), learned: make(map[uint64]string)}
+	s.controller.init(s)
+	s.view.Store(&quorumView{controller: wire.NoNode})
+	c.quorum, c.follower = s, newFollower(c.node)
+	go s.run()
+	return nil
+}
+
+// quorumConfig turns Kafka's timeouts into ticks.
+func quorumConfig(n *Node) quorum.Config {
+	var seed [16]byte
+	_, _ = rand.Read(seed[:])
+	cfg := n.Config()
+	return quorum.Config{
+		Rand:          mathrand.New(mathrand.NewPCG(binary.BigEndian.Uint64(seed[:]), binary.BigEndian.Uint64(seed[8:]))),
+		ElectionTicks: max(3, int(cfg.QuorumFetchTimeoutMS/quorumTick.Milliseconds())),
+		Warn:          func(line string) { n.log.throttled("metadata quorum: " + line) },
+	}
+}
+
+// quorumError says what an operator can do about a quorum directory that cannot be opened.
+func quorumError(dir string, err error) error {
+	var damaged *quorum.CorruptionError
+	switch {
+	case errors.Is(err, quorum.ErrNewerFormat):
+		return &StartError{Path: dir, Problem: err.Error(), Cure: "start the release that wrote it, or a newer one"}
+	case errors.As(err, &damaged):
+		return &StartError{Path: dir, Problem: err.Error(), Cure: "see docs/cluster.md, a damaged quorum directory: the node comes back as a new member"}
+	}
+	return startError(dir, err)
+}
+
+func (s *quorumService) run() {
+	s.inbox.run(s.node.quit, s.turn)
+	s.controller.end()
+	if err := s.q.Close(); err != nil {
+		slog.Error("metadata quorum cannot be closed", "error", err)
+	}
+}
+
+// turn passes the time, then does what there is to do, and says when time is due again.
+func (s *quorumService) turn() time.Duration {
+	s.passTime()
+	s.controller.tick()
+	s.controller.propose()
+	for s.q.HasReady() {
+		fx, err := s.q.Ready()
+		if err != nil {
+			s.node.fatal(err)
+			return time.Hour
+		}
+		if err := s.take(fx); err != nil {
+			s.node.fatal(err)
+			return time.Hour
+		}
+		s.controller.propose()
+	}
+	return max(time.Millisecond, quorumTick-time.Since(s.ticked))
+}
+
+// passTime tells the quorum of the ticks that are due. After a pause of the whole process they are two at most: what came in
+// meanwhile has been taken before, and nobody is to stand for election because this node was not looking.
+func (s *quorumService) passTime() {
+	due := int(time.Since(s.ticked) / quorumTick)
+	if due == 0 {
+		return
+	}
+	s.ticked = s.ticked.Add(time.Duration(due) * quorumTick)
+	for range min(due, 2) {
+		s.q.Tick()
+	}
+}
+
+// take does what the quorum asks for.
+func (s *quorumService) take(fx quorum.Effects) error {
+	if fx.Snapshot != nil {
+		m, err := image.ReadSnapshot(fx.Snapshot)
+		if err != nil {
+			return err
+		}
+		s.image = m
+	}
+	for i := range fx.Messages {
+		s.send(&fx.Messages[i])
+	}
+	for i := range fx.Applied {
+		if err := s.apply(&fx.Applied[i]); err != nil {
+			return err
+		}
+	}
+	s.lead(fx)
+	if s.image != nil {
+		s.cluster.follower.publish(s.image)
+	}
+	s.controller.applied()
+	if fx.WantSnapshot {
+		s.snapshot(fx.AppliedIndex)
+	}
+	return nil
+}
+
+// apply takes a committed entry into the Image. Every node applies the same entries to the same Image: one that does not fit is a
+// fault of ringmill's, and going on would be to go apart.
+func (s *quorumService) apply(e *quorum.Entry) error {
+	if e.Change != nil {
+		s.controller.changed(e)
+		return nil
+	}
+	if m := s.controller.own(e); m != nil {
+		s.image = m
+		return nil
+	}
+	_, records, err := image.ReadRecords(e.Data)
+	if err != nil {
+		return err
+	}
+	m, err := s.image.With(records...)
+	if err != nil {
+		return err
+	}
+	s.image = m
+	return nil
+}
+
+// lead tells other goroutines who leads, and the controller whether that is this node.
+func (s *quorumService) lead(fx quorum.Effects) {
+	v := quorumView{term: fx.Term, controller: wire.NoNode}
+	if m, known := s.q.Member(fx.Leader); known && fx.Leader != 0 {
+		v.controller, v.address = m.NodeID, s.addressOf(fx.Leader)
+	}
+	v.here = fx.LeaderReady
+	if old := s.view.Load(); *old != v {
+		if old.controller != v.controller || old.term != v.term {
+			slog.Info("metadata quorum", "term", v.term, "controller", int(v.controller), "at", v.address)
+		}
+		s.view.Store(&v)
+	}
+	s.controller.follow(fx)
+}
+
+// addressOf is where a member is reached, "" if nobody has said so yet.
+func (s *quorumService) addressOf(id uint64) string {
+	if addr := s.learned[id]; addr != "" {
+		return addr
+	}
+	if m, known := s.q.Member(id); known && len(m.Endpoints) > 0 {
+		return net.JoinHostPort(m.Endpoints[0].Host, strconv.Itoa(int(m.Endpoints[0].Port)))
+	}
+	return ""
+}
+
+func (s *quorumService) send(m *quorum.Message) {
+	addr := s.addressOf(m.To)
+	body := quorumMessage{
+		cluster: s.cluster.clusterID(), sender: s.node.Config().NodeID, address: s.cluster.address(), from: m.From, to: m.To, data: m.Data,
+	}
+	if addr != "" && s.cluster.peers.send(addr, wire.RequestHeader{Key: wire.KeyQuorumMessage}, body.appendTo(nil)) {
+		return
+	}
+	s.q.Unreachable(m.To)
+	if m.Snapshot {
+		s.q.SnapshotFailed(m.To)
+	}
+}
+
+// received takes a message of another member; on any goroutine.
+func (s *quorumService) received(m quorumMessage) {
+	if s.queued.Add(1) > quorumQueueMax {
+		s.queued.Add(-1)
+		return // raft sends it again
+	}
+	s.inbox.put(func() {
+		s.queued.Add(-1)
+		err := s.q.Step(quorum.Message{To: m.to, From: m.from, Data: m.data})
+		switch {
+		case err == nil:
+			s.learned[m.from] = m.address
+		case errors.Is(err, quorum.ErrMessage):
+			s.node.log.throttled("message of another node dropped", "node", int(m.sender), "address", m.address, "error", err)
+		}
+	})
+}
+
+// snapshot has the quorum's log cut behind an image of all entries up to index, which is written down elsewhere: 100,000
+// partitions take a tenth of a second.
+func (s *quorumService) snapshot(index uint64) {
+	if s.snapshotting || s.image == nil {
+		return
+	}
+	s.snapshotting = true
+	m := s.image
+	go func() {
+		data := m.AppendSnapshot(nil)
+		s.inbox.put(func() {
+			s.snapshotting = false
+			if err := s.q.Compact(index, data); err != nil {
+				s.node.log.throttled("metadata snapshot cannot be taken", "index", index, "bytes", len(data), "error", err)
+			}
+		})
+	}()
+}
+
+// do runs f on the goroutine and waits; false if it was not run because the node stops.
+func (s *quorumService) do(f func()) bool {
+	done := make(chan struct{})
+	s.inbox.put(func() {
+		f()
+		close(done)
+	})
+	select {
+	case <-done:
+		return true
+	case <-s.inbox.stopped:
+		return false
+	}
+}

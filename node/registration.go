@@ -1,0 +1,73 @@
+package node
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/control/controller"
+	"github.com/ringmill/ringmill/node/config"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// What ringmill's nodes say of themselves beside Kafka's BrokerRegistration, in tagged fields that Kafka does not know. The tags are
+// far above those that Kafka numbers.
+const (
+	tagDirectoryID   = 10000 // 16 bytes
+	tagVersion       = 10001 // UTF-8
+	tagCleanShutdown = 10002 // one byte, 1 for yes
+	tagDurable       = 10003 // one byte, 1 for yes
+)
+
+// tellRegistration adds to a registration what Kafka's has no field for.
+func (c *cluster) tellRegistration(req *kmsg.BrokerRegistrationRequest) {
+	n := c.node
+	clean := true
+	for _, d := range n.dirs {
+		clean = clean && d.clean
+	}
+	req.UnknownTags.Set(tagDirectoryID, c.directory[:])
+	req.UnknownTags.Set(tagVersion, []byte(Version()))
+	req.UnknownTags.Set(tagCleanShutdown, flag(clean))
+	req.UnknownTags.Set(tagDurable, flag(n.Config().FlushPolicy() == config.FlushCommit))
+}
+
+func flag(yes bool) []byte {
+	if yes {
+		return []byte{1}
+	}
+	return []byte{0}
+}
+
+// readRegistration reads a registration with what was added to it.
+func readRegistration(req *kmsg.BrokerRegistrationRequest) controller.Registration {
+	r := controller.Registration{Request: req}
+	req.UnknownTags.Each(func(tag uint32, value []byte) {
+		switch yes := len(value) == 1 && value[0] == 1; tag {
+		case tagDirectoryID:
+			copy(r.DirectoryID[:], value)
+		case tagVersion:
+			r.Version = string(value)
+		case tagCleanShutdown:
+			r.CleanShutdown = yes
+		case tagDurable:
+			r.Durable = yes
+		}
+	})
+	return r
+}
+
+// logDirIDs are the identities of the log directories (KIP-858).
+func (n *Node) logDirIDs() (ids [][16]byte, err error) {
+	for _, d := range n.dirs {
+		props, err := readMetaProperties(d)
+		if err != nil {
+			return nil, err
+		}
+		if props == nil {
+			continue
+		}
+		if id, ok := wire.ParseUUID(props.DirectoryID); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
