@@ -100,6 +100,15 @@ func owned(tb testing.TB, peer Peer, options Options) *Node {
 		options.Dir = tb.TempDir()
 	}
 	n := layout(tb, peer, options)
+	endWith(tb, n)
+	if err := n.start(); err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}
+
+// endWith ends a node with the test, and shows what it said if that failed.
+func endWith(tb testing.TB, n *Node) {
 	tb.Cleanup(func() {
 		if n.process != nil {
 			_ = n.process.signal(syscall.SIGKILL, 10*time.Second)
@@ -108,10 +117,6 @@ func owned(tb testing.TB, peer Peer, options Options) *Node {
 			tb.Logf("%s at %s said:\n%s", n.Peer, n.Address, tail(n.logFile(), 60))
 		}
 	})
-	if err := n.start(); err != nil {
-		tb.Fatal(err)
-	}
-	return n
 }
 
 // layout fixes names and ports; nothing runs yet.
