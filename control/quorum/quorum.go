@@ -68,13 +68,17 @@ func (q *Quorum) start() (err error) {
 	q.node, err = raft.NewRawNode(&raft.Config{
 		ID: q.self, Storage: q.store, Applied: q.store.snap.index,
 		ElectionTick: max(q.cfg.ElectionTicks, q.cfg.HeartbeatTicks+1), HeartbeatTick: q.cfg.HeartbeatTicks,
-		MaxSizePerMsg: uint64(q.cfg.MessageBytes), MaxInflightMsgs: q.cfg.InflightMessages,
+		MaxSizePerMsg: uint64(q.cfg.MessageBytes), MaxInflightMsgs: q.cfg.InflightMessages, MaxInflightBytes: inflightFactor * uint64(q.cfg.MessageBytes),
 		MaxUncommittedEntriesSize: uint64(q.cfg.UncommittedBytesMax), MaxCommittedSizePerReady: uint64(q.cfg.ApplyBytes),
 		CheckQuorum: true, PreVote: true, DisableProposalForwarding: true,
 		Logger: raftLogger{q.cfg.Warn},
 	})
 	return err
 }
+
+// inflightFactor is how many full messages may be on their way to a member: what a link of 1 Gbit/s carries in a tenth of a
+// second, with messages of 1 MiB.
+const inflightFactor = 12
 
 // Identity is the directory's.
 func (q *Quorum) Identity() Identity { return q.id }
@@ -105,6 +109,8 @@ func (q *Quorum) panicked(p any) error {
 	switch p := p.(type) {
 	case raftPanic:
 		q.failed = fmt.Errorf("%w: %s", ErrInternal, string(p))
+	case string:
+		q.failed = fmt.Errorf("%w: %s", ErrInternal, p)
 	case error:
 		if _, runtime := p.(interface{ RuntimeError() }); runtime {
 			panic(p)

@@ -89,7 +89,7 @@ func readWalBatch(b wire.RecordBatch) (batch walBatch, err error) {
 	if it.Err() != nil {
 		return batch, it.Err()
 	}
-	if n == 0 || b.LastOffsetDelta() != n-1 {
+	if n == 0 || b.LastOffsetDelta() != n-1 || b.PartitionLeaderEpoch() != 0 {
 		return batch, fmt.Errorf("%w: a batch of %d records", errFormat, n)
 	}
 	if batch.state.synced < 0 || batch.state.synced > int64(b.BaseOffset()) || batch.state.term > termMax {
