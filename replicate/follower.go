@@ -94,11 +94,11 @@ func (p *Partition) restart(at wire.Offset, eff *Effects) {
 }
 
 // AppendFetched takes the next batch of an answer that FetchedFrom took: one checked for damage (wire.RecordBatch.Check), appended as
-// the leader has it. Its bytes must stay until the write is reported by Written. A batch that is not beyond the log's end, or that
-// is of an epoch after the one that it was fetched in, is Dropped, and with it what follows it in the answer.
+// the leader has it. Its bytes must stay until the write is reported by Written. A batch that is not the log's next (segment.Log.CheckReplicated),
+// or that is of an epoch after the one that it was fetched in, is Dropped, and with it what follows it in the answer.
 func (p *Partition) AppendFetched(b wire.RecordBatch, now wire.Timestamp) (segment.AppendPlan, Outcome) {
 	switch {
-	case p.following == nil || p.truncating || b.BaseOffset() < p.log.LogEndOffset() || b.PartitionLeaderEpoch() > p.leaderEpoch:
+	case p.following == nil || p.truncating || p.log.CheckReplicated(b) != nil || b.PartitionLeaderEpoch() > p.leaderEpoch:
 		return segment.AppendPlan{}, Dropped
 	case p.log.NeedsRollReplicated(b, now):
 		return segment.AppendPlan{}, NeedsRoll

@@ -82,11 +82,13 @@ func (l *Log) Append(b wire.RecordBatch, epoch wire.LeaderEpoch, now wire.Timest
 	return p
 }
 
-// AppendReplicated takes a batch that a leader or a journal has numbered, as it is. Its base offset is not below the log end
-// offset; it may be above it where the leader's log was compacted.
+// AppendReplicated takes a batch that a leader or a journal has numbered, as it is: offsets, leader epoch and times are in its bytes.
+// CheckReplicated has found nothing wrong with it, its checksum is right, and the caller has rolled (PlanRollReplicated) if
+// NeedsRollReplicated said so. Its base offset may be above the log end offset, where the leader's log was compacted. Sequence
+// numbers are not judged: the leader has done that, and compaction leaves gaps. The log's end is then plan.LastOffset+1.
 func (l *Log) AppendReplicated(b wire.RecordBatch, now wire.Timestamp) AppendPlan {
-	if b.BaseOffset() < l.LogEndOffset() {
-		panic("BUG: replicated batch below the log end offset")
+	if reason := l.replicatedFault(b); reason != "" {
+		panic("BUG: replicated batch: " + reason)
 	}
 	p := l.place(b, now)
 	p.LogAppendTime = wire.NoTimestamp

@@ -31,6 +31,22 @@
 //	              ^ LogStartOffset      ^ RecoveryPoint           ^ LogEndOffset
 //	                                    |<- scanned by OpenLog -->|
 //
+// # A follower's log
+//
+//	CheckReplicated ───── below the log's end, or of an earlier leader epoch: not appended
+//	NeedsRollReplicated ─ PlanRollReplicated → Run (cold) → Rolled
+//	AppendReplicated ──── offsets, epoch and times are the leader's; gaps stay; then as above
+//	PlanTruncate ──────── PlanTruncateFully, where the logs have no offset in common; AdvanceStart follows the leader's log start
+//
+// # Damage
+//
+// What is bad above the recovery point is a torn tail: OpenLog cuts it. What is bad or missing below it is Log.Damage, with the first
+// offset that may be missing: found by OpenLog, by the journal's replay (of a log opened with OpenOptions.Replicated; of another one
+// that is an error), or by a scrub (PlanScrub, Run, Scrubbed). Nothing of it is changed. A node without other replicas goes on with
+// what there is, and tells. One with other replicas truncates the log at Damage().Offset and fetches the rest again; until it
+// has caught up it is not to lead. A damaged journal ends the start with *JournalError, or is made of no account by
+// JournalReader.AcceptDamage; then that goes for all logs of the node.
+//
 // # Who may call what
 //
 // A Log and its Segments belong to one goroutine. Segment.BaseOffset, Segment.LogName and all methods of plans may be called
@@ -71,6 +87,7 @@
 //   - A batch whose records cannot be decoded stays as it is; Kafka stops to clean the partition.
 //   - The aborted transactions of a fetch come in the order of their first offsets; Kafka's order is that of the markers.
 //   - A truncation below the log start offset empties the log.
+//   - Behind a gap a follower's new segment has the log end offset as its name; Kafka's has the batch's.
 //   - Where a log ends below its recovery point, its next offset is the recovery point; Kafka gives the offsets out again.
 //   - The jitter of segment.jitter.ms is drawn from the segment's name, so a restart does not draw it anew.
 //   - A segment without any timestamp is as old as its first append since the log was opened; Kafka takes the file's time.

@@ -51,7 +51,7 @@ func (h *harness) runRoll(p segment.RollPlan, sync bool) error {
 // replicate writes a batch as a follower does.
 func (h *harness) replicate(b wire.RecordBatch) (segment.AppendPlan, error) {
 	if h.log.NeedsRollReplicated(b, h.now) {
-		if err := h.runRoll(h.log.PlanRollAt(b.BaseOffset()), false); err != nil {
+		if err := h.runRoll(h.log.PlanRollReplicated(b), false); err != nil {
 			return segment.AppendPlan{}, err
 		}
 	}

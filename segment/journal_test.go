@@ -310,6 +310,31 @@ func TestJournalTornOrDamaged(t *testing.T) {
 	}
 }
 
+// TestJournalDamageAccepted: a node whose partitions have other replicas starts with what can be read.
+func TestJournalDamageAccepted(t *testing.T) {
+	j, m := newTestJournal(t, 2)
+	appendAll(j, m, entryOf(0, "aaaa"), entryOf(1, "bbbb"))
+	sync(j)
+	appendAll(j, m, entryOf(2, "cccc"))
+	m.bytes[bytes.Index(m.bytes, []byte("bbbb"))] ^= 1
+	var got []string
+	var damage *JournalError
+	cfg := JournalConfig{TrackBytes: journalTrackBytesMin, Bytes: 2 * journalTrackBytesMin, Salt: 5}
+	j, err := openJournal(m, cfg, func(r *JournalReader) error {
+		r.AcceptDamage()
+		for e, ok := r.Next(); ok; e, ok = r.Next() {
+			got = append(got, string(e.Batch))
+		}
+		damage = r.Damage()
+		return r.Err()
+	})
+	if err != nil || !slices.Equal(got, []string{"aaaa"}) || damage == nil || damage.Sequence != 2 {
+		t.Fatalf("read %q, damage %v, %v", got, damage, err)
+	}
+	appendAll(j, m, entryOf(7, "new"))
+	wantEntries(t, m, "new")
+}
+
 // TestJournalEarlierIncarnationIsVoid puts the very bytes of an old entry where the next one would be.
 func TestJournalEarlierIncarnationIsVoid(t *testing.T) {
 	old, m := newTestJournal(t, 2)

@@ -35,6 +35,8 @@ type JournalReader struct {
 	voids    journalVoids // the truncations that the journal has
 	done     bool
 	err      error
+	accepts  bool          // damage ends the reading as a torn end does
+	damage   *JournalError // what was accepted
 }
 
 // journalRun is a track whose first entry is of the current incarnation.
@@ -148,7 +150,7 @@ func (jr *JournalReader) Next() (e JournalEntry, ok bool) {
 		if !more {
 			jr.done = true
 			if jr.err == nil {
-				jr.err = jr.judgeEnd()
+				jr.err = jr.acceptable(jr.judgeEnd())
 			}
 			break
 		}
@@ -158,6 +160,22 @@ func (jr *JournalReader) Next() (e JournalEntry, ok bool) {
 		}
 	}
 	return JournalEntry{}, false
+}
+
+// AcceptDamage says before the first Next that entries which cannot be read are no reason not to start: other replicas have what they
+// had. Reading ends before them as at a torn end, and Damage tells. Any partition may have lost what was acknowledged then, so none
+// of them is to lead before it has caught up.
+func (jr *JournalReader) AcceptDamage() { jr.accepts = true }
+
+// Damage is what AcceptDamage has made of no account; nil if there was nothing.
+func (jr *JournalReader) Damage() *JournalError { return jr.damage }
+
+func (jr *JournalReader) acceptable(err error) error {
+	if damage, ok := err.(*JournalError); ok && jr.accepts {
+		jr.damage = damage
+		return nil
+	}
+	return err
 }
 
 // Sequence is the sequence number of the entry that Next gave last.

@@ -13,6 +13,7 @@ type JournalReplayReport struct {
 	Orphans  int // of them, for logs that are no more: their topics were deleted
 	Void     int // of them, truncations, and batches that those have cut off
 	Refused  int // of them, of an earlier leader epoch than the log has reached: no part of it
+	Behind   int // of them, for replicated logs that lack batches before them: see Log.Damage
 	Logs     int // that were made durable
 }
 
@@ -90,6 +91,8 @@ func (r *journalReplay) entry(e JournalEntry) error {
 		r.report.Replayed++
 	case ReplayRefused:
 		r.report.Refused++
+	case ReplayBehind:
+		r.report.Behind++
 	}
 	return err
 }

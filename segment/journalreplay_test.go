@@ -370,3 +370,89 @@ func TestEpochsAreCutDurably(t *testing.T) {
 		t.Fatalf("epoch %d, the batch has 3", got)
 	}
 }
+
+// TestReplayLeavesReplicasBehind: where other replicas have the log, batches that are missing before one of the journal's are fetched
+// again, and nothing is taken behind them. The node starts.
+func TestReplayLeavesReplicasBehind(t *testing.T) {
+	for name, bad := range map[string]wire.RecordBatch{"gap": batchAt(4, 0, 1, "x"), "straddling": batchAt(2, 0, 2, "x")} {
+		t.Run(name, func(t *testing.T) {
+			fsys := newFS(t)
+			newLog(t, fsys, segment.DefaultConfig())
+			log, _, err := segment.OpenLog(fsys, "logs/t-0", segment.DefaultConfig(), segment.OpenOptions{Replicated: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = journalOf(fsys, smallJournal, journalled(batchAt(0, 0, 3, "x")), journalled(bad), journalled(batchAt(3, 0, 9, "x")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := replay(fsys, smallJournal, log)
+			if want := (segment.JournalReplayReport{Entries: 3, Replayed: 1, Behind: 2, Logs: 1}); err != nil || report != want {
+				t.Fatalf("report %+v (%v), want %+v", report, err, want)
+			}
+			if d := log.Damage(); d == nil || d.Offset != 3 || log.LogEndOffset() != 3 {
+				t.Fatalf("the log ends at %d, damage %v", log.LogEndOffset(), d)
+			}
+			if _, ok := log.PlanTruncate(log.Damage().Offset); ok || log.Damage() != nil {
+				t.Fatalf("something to cut %v, damage %v", ok, log.Damage())
+			}
+		})
+	}
+}
+
+// TestDamageIsCutOff: of a replica that a start finds damaged, or shorter than its recovery point, what is cut there is a good log.
+func TestDamageIsCutOff(t *testing.T) {
+	for name, damage := range map[string]func(*segmenttest.FS) error{
+		"a bit":          func(f *segmenttest.FS) error { return f.Damage("logs/t-0/00000000000000000000.log", 250, 4) },
+		"the end":        func(f *segmenttest.FS) error { return cutFile(f, "logs/t-0/00000000000000000000.log", 200) },
+		"a whole .log":   func(f *segmenttest.FS) error { return f.Remove("logs/t-0/00000000000000000000.log") },
+		"more than half": func(f *segmenttest.FS) error { return cutFile(f, "logs/t-0/00000000000000000000.log", 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			fsys := newFS(t)
+			log := newLog(t, fsys, segment.DefaultConfig())
+			for i := range 6 {
+				if _, err := log.Replay(fsys, journalled(batchAt(wire.Offset(2*i), wire.LeaderEpoch(i), 2, "x")), 1000); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := flushAll(fsys)([]segment.FlushPlan{log.PlanFlush()}); err != nil {
+				t.Fatal(err)
+			}
+			fsys = fsys.Crash()
+			if err := damage(fsys); err != nil {
+				t.Fatal(err)
+			}
+			opt := segment.OpenOptions{RecoveryPoint: 12, Replicated: true}
+			log, report, err := segment.OpenLog(fsys, "logs/t-0", segment.DefaultConfig(), opt)
+			if err != nil || report.Damage == nil || log.Damage() != report.Damage {
+				t.Fatalf("%v, %+v", err, report)
+			}
+			at := log.Damage().Offset
+			plan, ok := log.PlanTruncate(at)
+			if !ok {
+				t.Fatal("nothing to cut")
+			}
+			f, err := plan.Run(fsys)
+			if err != nil || f.Close() != nil {
+				t.Fatal(err)
+			}
+			if log.Truncated(plan); log.Damage() != nil || log.LogEndOffset() != at || log.RecoveryPoint() != at {
+				t.Fatalf("cut at %d the log ends at %d, recovery point %d, damage %v", at, log.LogEndOffset(), log.RecoveryPoint(), log.Damage())
+			}
+			verifyClean(t, fsys, "logs/t-0", segment.VerifyOptions{Records: true})
+			again, report, err := segment.OpenLog(fsys.Crash(), "logs/t-0", segment.DefaultConfig(), segment.OpenOptions{RecoveryPoint: at})
+			if err != nil || report.Damage != nil || again.LogEndOffset() != at || again.LatestEpoch() != log.LatestEpoch() {
+				t.Fatalf("%v, %+v", err, report)
+			}
+		})
+	}
+}
+
+func cutFile(fsys *segmenttest.FS, name string, size int64) error {
+	f, err := fsys.OpenFile(name, segment.ReadWrite, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(size), f.Sync(), f.Close())
+}

@@ -55,12 +55,15 @@ type Log struct {
 	producers     ProducerStateTable
 	unreplicated  []endedTxn // transactions that ended, until ReleaseBelow passes their markers; in the order of these
 	epochs        LeaderEpochCache
-	epochsDirty   bool        // the leader-epoch-checkpoint file lacks a change
-	snapshot      wire.Offset // offset of the newest producer snapshot file; NoOffset if there is none
-	cleaned       wire.Offset // where the last cleaning ended; NoOffset if there was none
-	rolling       bool        // between PlanRoll and Rolled or RollAbandoned
-	swapping      bool        // between PlanSwap and Cleaned or SwapAbandoned
-	truncating    bool        // between PlanTruncate or PlanTruncateFully and Truncated
+	epochsDirty   bool             // the leader-epoch-checkpoint file lacks a change
+	snapshot      wire.Offset      // offset of the newest producer snapshot file; NoOffset if there is none
+	cleaned       wire.Offset      // where the last cleaning ended; NoOffset if there was none
+	rolling       bool             // between PlanRoll and Rolled or RollAbandoned
+	swapping      bool             // between PlanSwap and Cleaned or SwapAbandoned
+	damage        *CorruptionError // see Damage
+	replicated    bool             // what OpenOptions said
+	behind        bool             // the journal has batches that the log cannot take
+	truncating    bool             // between PlanTruncate or PlanTruncateFully and Truncated
 }
 
 func newLog(dir string, cfg Config) *Log {
@@ -90,6 +93,12 @@ func (l *Log) Dir() string { return l.dir }
 
 // TopicID is what partition.metadata says; zero if it was not there.
 func (l *Log) TopicID() wire.TopicID { return l.topicID }
+
+// Damage is the first damage that is known of the log, or nil: what OpenLog found below the recovery point, or batches that are missing
+// before those that the journal has. Records from its Offset on may be missing, and the log may have gone on behind them. Where
+// no other replica has the log that is all there is. Where one has, it is to be truncated at that offset (PlanTruncate) before
+// anything is fetched or read, and does not lead before it has caught up.
+func (l *Log) Damage() *CorruptionError { return l.damage }
 
 // Config gives the log's configuration; change it with SetConfig.
 func (l *Log) Config() *Config { return &l.config }

@@ -18,6 +18,7 @@ type OpenOptions struct {
 	CleanerOffset  wire.Offset    // cleaner-offset-checkpoint; NoOffset or 0: never cleaned
 	Clean          bool           // the clean shutdown mark was there
 	NowMS          wire.Timestamp // wall clock, for the expiry of producers
+	Replicated     bool           // other replicas have the log: what it lacks of the journal's entries before it is no error (Log.Replay)
 }
 
 // RecoveryReport says what OpenLog found and did.
@@ -65,7 +66,7 @@ type opener struct {
 // batches were not touched.
 func OpenLog(fsys FS, dir string, cfg Config, opt OpenOptions) (*Log, RecoveryReport, error) {
 	o := &opener{fs: fsys, dir: dir, opt: opt, log: newLog(dir, cfg)}
-	o.log.cleaned = opt.CleanerOffset
+	o.log.cleaned, o.log.replicated = opt.CleanerOffset, opt.Replicated
 	o.report = RecoveryReport{Dir: dir, TruncatedAt: wire.NoOffset}
 	for _, step := range []func() error{
 		o.removeLeftovers, o.readIdentity, o.findSegments, o.openSegments, o.bound, o.loadProducers, o.finish,
@@ -291,6 +292,7 @@ func (o *opener) startSegment(base wire.Offset) error {
 func (o *opener) finish() error {
 	l := o.log
 	o.report.ScannedBytes = o.walker.bytes
+	l.damage = o.report.Damage
 	l.ReleaseMemory()
 	if o.uncut {
 		if err := o.fs.WriteFileAtomic(o.dir+"/"+LeaderEpochCheckpoint, l.EpochCheckpoint()); err != nil {

@@ -14,6 +14,7 @@ const (
 	ReplaySkipped  ReplayOutcome = iota // the log has those offsets
 	ReplayAppended                      // the log had lost it
 	ReplayRefused                       // the log has gone on under a later leader epoch
+	ReplayBehind                        // batches before it are missing: see Log.Damage
 )
 
 // Replay brings a journalled batch back that the log has lost; ReplayJournal calls it for all of a journal. It is for the time
@@ -21,22 +22,26 @@ const (
 // batch below the log end offset is skipped; that is not told from one whose place another batch has taken. A batch of an earlier
 // leader epoch than the log's newest is refused: it was never part of what the log holds before it.
 //
-// Errors: *CorruptionError if offsets are missing between the log's end and the batch, or the log ends inside it; the file
-// system's. The log is then as it was before.
+// Where offsets are missing between the log's end and the batch, or the log ends inside it, that is ReplayBehind if the log is
+// replicated: it is Log.Damage then, and no later batch is taken either.
+//
+// Errors: *CorruptionError if it is not replicated; the file system's. The log is then as it was before.
 func (l *Log) Replay(fsys FS, e JournalEntry, now wire.Timestamp) (ReplayOutcome, error) {
 	b, end := e.Batch, l.LogEndOffset()
 	switch {
+	case l.behind:
+		return ReplayBehind, nil
 	case b.LastOffset() < end:
 		return ReplaySkipped, nil
-	case b.PartitionLeaderEpoch() < l.LatestEpoch():
+	case l.fallsBack(b):
 		return ReplayRefused, nil
 	case b.BaseOffset() < end:
-		return ReplaySkipped, l.replayError(fmt.Sprintf("the journal has a batch of offsets %d to %d", b.BaseOffset(), b.LastOffset()))
+		return l.fallBehind(fmt.Sprintf("the journal has a batch of offsets %d to %d", b.BaseOffset(), b.LastOffset()))
 	case b.BaseOffset() > end && !l.config.Compact: // a follower's compacted log may have gaps
-		return ReplaySkipped, l.replayError(fmt.Sprintf("the journal goes on at offset %d", b.BaseOffset()))
+		return l.fallBehind(fmt.Sprintf("the journal goes on at offset %d", b.BaseOffset()))
 	}
 	if l.NeedsRollReplicated(b, now) {
-		if err := l.rollNow(fsys, b.BaseOffset()); err != nil {
+		if err := l.rollNow(fsys, b); err != nil {
 			return ReplaySkipped, err
 		}
 	}
@@ -48,13 +53,20 @@ func (l *Log) Replay(fsys FS, e JournalEntry, now wire.Timestamp) (ReplayOutcome
 	return ReplayAppended, nil
 }
 
-func (l *Log) replayError(reason string) error {
+// fallBehind is what becomes of a log that lacks batches before one that the journal has.
+func (l *Log) fallBehind(reason string) (ReplayOutcome, error) {
 	s := l.ActiveSegment()
-	return &CorruptionError{Dir: l.dir, Segment: s.baseOffset, Position: s.size, End: s.size, Offset: l.LogEndOffset(), Reason: reason}
+	d := &CorruptionError{Dir: l.dir, Segment: s.baseOffset, Position: s.size, End: s.size, Offset: l.LogEndOffset(), Reason: reason}
+	if !l.replicated {
+		return ReplaySkipped, d
+	}
+	l.behind = true
+	l.noteDamage(d)
+	return ReplayBehind, nil
 }
 
-func (l *Log) rollNow(fsys FS, base wire.Offset) error {
-	p := l.PlanRollAt(base)
+func (l *Log) rollNow(fsys FS, b wire.RecordBatch) error {
+	p := l.PlanRollReplicated(b)
 	f, err := p.Run(fsys, true)
 	if err != nil {
 		l.RollAbandoned(p)

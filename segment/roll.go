@@ -84,6 +84,17 @@ func (p *RollPlan) Next() *Segment { return p.next }
 // Rolled or RollAbandoned. The writes of earlier plans must have succeeded: what a sealed segment holds can't be undone.
 func (l *Log) PlanRoll() RollPlan { return l.PlanRollAt(l.LogEndOffset()) }
 
+// PlanRollReplicated is PlanRoll for a batch that has its offsets already. The new segment begins at the log end offset, however far
+// above it the batch does: offsets that are missing where a segment ends are to recovery a tail that was lost, unless the log is
+// compacted. Only where relative offsets do not reach so far, it begins at the batch.
+func (l *Log) PlanRollReplicated(b wire.RecordBatch) RollPlan {
+	base := l.LogEndOffset()
+	if !canHold(base, b.LastOffset()) {
+		base = b.BaseOffset()
+	}
+	return l.PlanRollAt(base)
+}
+
 // PlanRollAt is PlanRoll with a base offset at or above the log end offset: that of a replicated batch after a gap too wide
 // for relative offsets.
 func (l *Log) PlanRollAt(base wire.Offset) RollPlan {

@@ -21,6 +21,7 @@ import (
 //	replicate base= [records=] [epoch=]     a batch with its offset
 //	undo n=                                 take the newest n appends back
 //	cut to=, empty to=          truncate the log, or all of it so that it begins there
+//	scrub [from=]               check everything from there on that is on disk
 //	roll, flush, close, kill, crash, segments, files, epochs
 //	truncate file= size=, damage file= at=, zeros file= size=, remove file=, put file= (input is the content)
 //	open [clean] [recovery-point=] [start=]
@@ -75,7 +76,7 @@ func (p *player) run() error {
 		"kill": p.kill, "crash": p.crash, "segments": p.segments, "files": p.files, "truncate": p.truncate, "damage": p.damage,
 		"zeros": p.zeros, "remove": func() error { return p.fs.Remove(p.file()) }, "put": p.put, "open": p.open, "fetch": p.fetch,
 		"time": p.time, "max-time": p.maxTime, "epoch": p.epoch, "assign": p.assign, "retain": p.retain, "advance": p.advance,
-		"cut": p.cut, "empty": p.empty, "epochs": p.epochs, "producers": p.producers, "expire": p.expire, "release": p.release, "cat": p.cat,
+		"scrub": p.scrub, "cut": p.cut, "empty": p.empty, "epochs": p.epochs, "producers": p.producers, "expire": p.expire, "release": p.release, "cat": p.cat,
 	}
 	return commands[p.d.Cmd]()
 }
@@ -132,7 +133,11 @@ func (p *player) append() error {
 }
 
 func (p *player) replicate() error {
-	plan, err := p.h.replicate(p.batch())
+	b := p.batch()
+	if err := p.h.log.CheckReplicated(b); err != nil {
+		return err
+	}
+	plan, err := p.h.replicate(b)
 	if err == nil {
 		p.printf("%d-%d: %d bytes at %d of segment %d", plan.BaseOffset, plan.LastOffset, len(plan.Bytes), plan.Position, plan.Segment.BaseOffset())
 	}
@@ -370,6 +375,27 @@ func (p *player) truncated(plan segment.TruncatePlan) error {
 	}
 	p.plans = nil
 	return p.segments()
+}
+
+func (p *player) scrub() error {
+	from := wire.Offset(p.num("from", 0))
+	for {
+		plan, ok := p.h.log.PlanScrub(from)
+		if !ok {
+			break
+		}
+		r, err := plan.Run(p.fs, func(int) error { return nil })
+		var damage *segment.CorruptionError
+		if err != nil && !errors.As(err, &damage) {
+			return err
+		}
+		p.printf("%d to %d: %d batches, %d bytes, counts %t", plan.From, plan.UpTo, r.Batches, r.Bytes, p.h.log.Scrubbed(plan, damage))
+		from = plan.UpTo
+	}
+	if d := p.h.log.Damage(); d != nil {
+		p.printf("%s", d)
+	}
+	return nil
 }
 
 func (p *player) epochs() error {

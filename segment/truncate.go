@@ -67,6 +67,7 @@ func (l *Log) PlanTruncate(off wire.Offset) (p TruncatePlan, ok bool) {
 	p = l.newTruncation(min(off, end))
 	if changed := p.epochs.TruncateFromEnd(p.to); off >= end {
 		l.truncating = changed
+		l.mend(end, nil)
 		return p, changed
 	}
 	i := l.segmentAt(off)
@@ -132,11 +133,28 @@ func (l *Log) Truncated(p TruncatePlan) {
 		return
 	}
 	l.takeSegments(p.rest.segments)
+	l.mend(p.to, p.rest.damage)
 	end := l.LogEndOffset()
 	l.start = min(l.start, end)
 	l.recoveryPoint, l.snapshot, l.producers = end, p.rest.snapshot, p.rest.producers
 	l.recent.truncate(end)
 	l.unreplicated = slices.DeleteFunc(l.unreplicated, func(e endedTxn) bool { return e.last >= end })
+}
+
+// mend forgets damage from an offset on, where the log was cut; found is what was found below it.
+func (l *Log) mend(from wire.Offset, found *CorruptionError) {
+	l.behind = false
+	if l.damage != nil && l.damage.Offset >= from {
+		l.damage = nil
+	}
+	l.noteDamage(found)
+}
+
+// noteDamage keeps the first damage, in the order of offsets.
+func (l *Log) noteDamage(found *CorruptionError) {
+	if found != nil && (l.damage == nil || found.Offset < l.damage.Offset) {
+		l.damage = found
+	}
 }
 
 // takeSegments puts segments in the place of the log's. Those that are as they were keep their identity.

@@ -112,7 +112,7 @@ func (p *TruncatePlan) cutSegment(o *opener, s *Segment) (end wire.Offset, err e
 
 // findCut gives the position of the first batch that reaches the plan's offset, and where the batches before it end.
 func (p *TruncatePlan) findCut(o *opener, s *Segment, f File) (position wire.Position, end wire.Offset, err error) {
-	from, end, err := p.startBelow(o, s, f)
+	from, end, err := o.batchBelow(s, f, p.to)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -133,16 +133,16 @@ func (p *TruncatePlan) findCut(o *opener, s *Segment, f File) (position wire.Pos
 	}
 }
 
-// startBelow gives a batch of the segment that stays, by the .index, or else the segment's start.
-func (p *TruncatePlan) startBelow(o *opener, s *Segment, f File) (position wire.Position, end wire.Offset, err error) {
-	from, err := o.positionBefore(s, p.to-1)
+// batchBelow gives the position and the base offset of a batch that ends below off, by the .index, or else the segment's start.
+func (o *opener) batchBelow(s *Segment, f File, off wire.Offset) (position wire.Position, base wire.Offset, err error) {
+	from, err := o.positionBefore(s, off-1)
 	if err != nil || from == 0 {
 		return 0, s.baseOffset, err
 	}
 	w := &o.walker
 	w.start(s.dir, s.baseOffset, f, s.size)
 	b, fault, err := w.read(from, false)
-	if err != nil || fault != "" || b.BaseOffset() < s.baseOffset || b.LastOffset() >= p.to {
+	if err != nil || fault != "" || b.BaseOffset() < s.baseOffset || b.LastOffset() >= off {
 		return 0, s.baseOffset, err // an entry that was undone, and is still in the file
 	}
 	return from, b.BaseOffset(), nil
