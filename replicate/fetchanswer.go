@@ -16,8 +16,7 @@ const (
 	FetchNews FetchKind = iota
 	// FetchRecords: Partition.FetchedFrom, then AppendFetched for each batch of Records; Ready when they are kept.
 	FetchRecords
-	// FetchDiverged: Partition.FetchedFrom, which asks for a truncation; Ready when it is done. Where FetchedFrom gives false, for these
-	// three, it is Refused, and Ready when the partition may fetch.
+	// FetchDiverged: Partition.FetchedFrom, which asks for a truncation; Ready when it is done.
 	FetchDiverged
 	// FetchOutOfRange: Partition.FetchedOutOfRange, which asks for one too, or BackOff if it gives false.
 	FetchOutOfRange

@@ -234,22 +234,18 @@ func (f *Fetcher) Ready(topic wire.TopicID, index wire.PartitionIndex, at Positi
 	if p == nil {
 		return
 	}
-	if p.state == fetchSettling {
+	settled := p.state == fetchSettling
+	if settled {
 		p.state = fetchDue
 		f.settling--
 	}
-	if p.Position != at || p.LogStart != logStart {
+	switch {
+	case p.Position != at || p.LogStart != logStart:
 		p.Position, p.LogStart, p.touched = at, logStart, f.serial
+	case settled:
+		p.lapsed = true // nothing came of the answer
 	}
 	f.change(p)
-}
-
-// Refused says that an action was not taken (Partition.FetchedFrom gave false): what its answer told is asked for again.
-func (f *Fetcher) Refused(topic wire.TopicID, index wire.PartitionIndex) {
-	if p := f.known[fetchKey{topic, index}]; p != nil {
-		p.lapsed = true
-		f.change(p)
-	}
 }
 
 // BackOff keeps a partition out of the requests for the time of the back-off: its batches are damaged, or its disk is full.

@@ -38,9 +38,10 @@ type worldProduce struct{ value string }
 type worldNode struct {
 	*replicatetest.Node
 	fetcher *replicate.Fetcher
-	// leader is whom fetcher asks, connection numbers its connections: a response of an earlier one is not seen.
-	leader     wire.NodeID
-	connection int
+	// leader is whom fetcher asks, connection numbers its connections, correlation the requests: only a
+	// response to the last one of both is seen.
+	leader                  wire.NodeID
+	connection, correlation int
 	// session is the fetch session that the node, as a leader, keeps for each other one.
 	sessions map[wire.NodeID]*worldSession
 	// life counts the starts: what was sent to an earlier life is lost.
@@ -51,13 +52,13 @@ type worldNode struct {
 
 // worldMessage is a fetch, an answer to one, a proposal, or the answer to one.
 type worldMessage struct {
-	to, from         wire.NodeID
-	toLife, fromLife int
-	connection       int
-	request          []byte
-	response         []byte
-	proposal         *replicate.ISRProposal
-	answer           *replicate.ISRAnswer
+	to, from                wire.NodeID
+	toLife, fromLife        int
+	connection, correlation int
+	request                 []byte
+	response                []byte
+	proposal                *replicate.ISRProposal
+	answer                  *replicate.ISRAnswer
 }
 
 const worldMinISR, worldLag = 2, 500 * time.Millisecond
@@ -277,8 +278,9 @@ func (w *world) ask(n *worldNode) {
 	if r == nil {
 		return
 	}
+	n.correlation++
 	w.trace("fetch of %d from %d: %d/%d %+v %+v", n.ID, n.leader, r.SessionID, r.SessionEpoch, r.Topics, r.Forgotten)
-	w.network = append(w.network, worldMessage{to: n.leader, from: n.ID, toLife: w.node(n.leader).life, fromLife: n.life, connection: n.connection, request: r.AppendTo(nil, 17)})
+	w.network = append(w.network, worldMessage{to: n.leader, from: n.ID, toLife: w.node(n.leader).life, fromLife: n.life, connection: n.connection, correlation: n.correlation, request: r.AppendTo(nil, 17)})
 }
 
 // deliver lets a message arrive, mostly the oldest, and sometimes leaves it on its way, to arrive again.
@@ -323,7 +325,7 @@ func (w *world) decide(m worldMessage) {
 // answer is the follower's part of a fetch.
 func (w *world) answer(m worldMessage) {
 	n := w.node(m.to)
-	if n.Down || n.life != m.toLife || n.connection != m.connection || !n.fetcher.Out() {
+	if n.Down || n.life != m.toLife || n.connection != m.connection || n.correlation != m.correlation || !n.fetcher.Out() {
 		return
 	}
 	var r wire.FetchResponseView
@@ -353,11 +355,8 @@ func (w *world) act(n *worldNode, a replicate.FetchAction) {
 	if a.Diverging.Set {
 		w.trace("node %d: diverging at %d, epoch %d ends at %d: %v", n.ID, a.Offset, a.Diverging.Epoch, a.Diverging.EndOffset, taken)
 	}
-	switch {
-	case !taken && a.Kind == replicate.FetchOutOfRange:
+	if !taken && a.Kind == replicate.FetchOutOfRange {
 		n.fetcher.BackOff(wire.TopicID{1}, 0, w.now)
-	case !taken:
-		n.fetcher.Refused(wire.TopicID{1}, 0)
 	}
 }
 

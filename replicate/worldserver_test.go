@@ -40,7 +40,7 @@ func (w *world) serve(m worldMessage) {
 	dst, pieces := out.AppendTo(nil, 17, nil)
 	dst = interleaved(dst, pieces, records)
 	w.settle(n)
-	w.network = append(w.network, worldMessage{to: m.from, from: m.to, toLife: m.fromLife, connection: m.connection, response: dst})
+	w.network = append(w.network, worldMessage{to: m.from, from: m.to, toLife: m.fromLife, connection: m.connection, correlation: m.correlation, response: dst})
 }
 
 // session finds a request's session or begins one.
