@@ -180,6 +180,7 @@ func (f *Fetcher) limit(p *fetchedPartition) {
 	case !p.Throttled && i >= 0:
 		f.limited = slices.Delete(f.limited, i, i+1)
 		p.held = false
+		f.change(p)
 	}
 }
 

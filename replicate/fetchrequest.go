@@ -9,7 +9,8 @@ import (
 )
 
 // Next gives the next request, or nil if one is out or nothing is due. budget is how many bytes the throttled partitions may still
-// bring (follower.replication.throttled.rate, KIP-73); those that are catching up are left out when there are none.
+// bring (follower.replication.throttled.rate, KIP-73); those that are catching up are left out when there are none, so that the owner
+// asks again when there are.
 // The request is the fetcher's, and valid until the next call; it is out until Answer or Lost.
 func (f *Fetcher) Next(now time.Duration, budget int64) *wire.FetchRequest {
 	if f.out {
