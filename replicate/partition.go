@@ -200,5 +200,5 @@ func (p *Partition) check() {
 		panic(fmt.Sprintf("BUG: partition offsets out of order: high watermark %d, synced %d, written %d, log end %d",
 			p.highWatermark, p.synced, p.written, p.log.LogEndOffset()))
 	}
-	checkRoles(p)
+	p.checkRoles()
 }
