@@ -33,6 +33,8 @@ import (
 //	reassign TOPIC-N to=(..)|cancel [fixed-factor]
 //	reassignments [TOPIC-N ..]
 //	unregister N
+//	finalize FEATURE level=N                                        where every node knows it
+//	producer-ids N [epoch=E]
 //	drain N [leaders|replicas|off]
 //	balance [carry-out]                                             prints the plan, or reassigns as it says
 //	reign                                                           another controller takes over
@@ -90,7 +92,7 @@ func (p *play) run(t *testing.T, d *datadriven.TestData) string {
 	commands := map[string]func(*args) string{
 		"register": p.register, "heartbeat": p.heartbeat, "start": p.start, "tick": p.tick, "create": p.create, "grow": p.grow, "delete": p.delete,
 		"config": p.config, "alter-isr": p.alterISR, "elect": p.elect, "reassign": p.reassign, "reassignments": p.reassignments,
-		"unregister": p.unregister, "balance": p.balance, "drain": p.drain, "reign": p.reign, "show": func(*args) string { return showImage(p.m) },
+		"unregister": p.unregister, "finalize": p.finalize, "producer-ids": p.producerIDs, "balance": p.balance, "drain": p.drain, "reign": p.reign, "show": func(*args) string { return showImage(p.m) },
 	}
 	run, ok := commands[d.Cmd]
 	if !ok {
@@ -386,6 +388,25 @@ func (p *play) drain(a *args) string {
 	return answer(int16(why.Code), why.Message) + p.apply(records)
 }
 
+func (p *play) finalize(a *args) string {
+	name, level := a.d.CmdArgs[0].Key, int16(a.number("level", 0))
+	if why := CheckFeature(p.m, name, level); why.Code != wire.None {
+		return answer(int16(why.Code), why.Message)
+	}
+	return p.apply([]image.Record{image.FeatureLevelRecord{Name: name, Level: level}})
+}
+
+func (p *play) producerIDs(a *args) string {
+	req := kmsg.NewPtrAllocateProducerIDsRequest()
+	req.BrokerID = int32(a.position(0))
+	req.BrokerEpoch = int64(a.number("epoch", int(brokerEpoch(p.m, wire.NodeID(req.BrokerID)))))
+	records, resp := p.c.AllocateProducerIDs(p.m, req)
+	if resp.ErrorCode != 0 {
+		return answer(resp.ErrorCode, "")
+	}
+	return fmt.Sprintf("%d from %d\n", resp.ProducerIDLen, resp.ProducerIDStart) + p.apply(records)
+}
+
 func (p *play) balance(a *args) (out string) {
 	for _, move := range p.c.PlanBalance(p.m) {
 		out += fmt.Sprintf("%s-%d %v to %v\n", move.Topic, move.Partition, move.From, move.To)
@@ -417,6 +438,10 @@ func showRecord(m *image.Image, r image.Record) string {
 		return fmt.Sprintf("config %s %s=%s\n", r.Resource.Name, r.Key, text(r.Value))
 	case image.TopicRecord:
 		return fmt.Sprintf("topic %s of %d partitions\n", r.Name, r.Partitions)
+	case image.FeatureLevelRecord:
+		return fmt.Sprintf("feature %s at %d\n", r.Name, r.Level)
+	case image.ProducerIDsRecord:
+		return fmt.Sprintf("producer ids from %d\n", r.Next)
 	case image.RemoveTopicRecord:
 		return fmt.Sprintf("topic %s is gone\n", r.ID)
 	case image.RemoveBrokerRecord:

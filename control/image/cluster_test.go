@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ringmill/ringmill/wire"
@@ -66,6 +67,29 @@ func TestRefusedClusterRecords(t *testing.T) {
 		t.Error("a refused change changed the image")
 	}
 	must(m.With(state(func(s *PartitionState) { s.Leader, s.LeaderEpoch = 1, 5 }), broker(func(b *Broker) { b.Epoch, b.Incarnation = 18, id(99) })))
+}
+
+func TestPartitionsByHand(t *testing.T) {
+	for _, s := range []PartitionState{fullState, {Replicas: nodes(1)}, {Replicas: nodes(1, 2_000_000_000), ISR: nodes(1), Leader: -1},
+		{Replicas: nodes(123456789), LeaderEpoch: 2147483647, PartitionEpoch: 999_999_999}, {Replicas: nodes(1), Removing: nodes(1), Leader: 1, ISR: nodes(1)}} {
+		r := PartitionRecord{id(77), 2_000_000, s}
+		value := appendRecord(nil, r)
+		samePartition(t, value, r)
+	}
+	good := string(appendRecord(nil, PartitionRecord{id(77), 3, fullState}))
+	if _, ok := readPartition([]byte(good)); !ok {
+		t.Errorf("%s is not read by hand", good)
+	}
+	for _, c := range [][2]string{{`"partitionId":3`, `"partitionId": 3`}, {`"partitionId":3`, `"partitionId":03`}, {`"leader":3`, `"leader":-0`}, {`"leader":3`, `"leader":`},
+		{`"version":0`, `"version":1`}, {`[3,1,2,4,5]`, `[]`}, {`[3,1,2,4,5]`, `[3,1,2,4,5,]`}, {`true}}`, `true}} `}, {`"partitionId":3`, `"partitionId":1234567890`}} {
+		value := strings.Replace(good, c[0], c[1], 1)
+		if value == good {
+			t.Fatalf("%s is not in %s", c[0], good)
+		}
+		if r, ok := readPartition([]byte(value)); ok {
+			t.Errorf("%s is read as %+v", value, r)
+		}
+	}
 }
 
 func TestStatesLeaveOldImagesAlone(t *testing.T) {

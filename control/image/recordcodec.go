@@ -17,6 +17,13 @@ const recordVersion = 0
 
 // appendRecord appends the value that stands for r in the file, see FORMAT.md.
 func appendRecord(dst []byte, r Record) []byte {
+	if p, ok := r.(PartitionRecord); ok {
+		return appendPartition(dst, &p)
+	}
+	return appendJSON(dst, r)
+}
+
+func appendJSON(dst []byte, r Record) []byte {
 	out := bytes.NewBuffer(dst)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
@@ -33,6 +40,13 @@ func appendRecord(dst []byte, r Record) []byte {
 
 // readRecord reads what appendRecord writes. It says ErrNewerFormat for what it does not know, and refuses unknown fields.
 func readRecord(value []byte) (Record, error) {
+	if r, ok := readPartition(value); ok {
+		return r, nil
+	}
+	return readJSON(value)
+}
+
+func readJSON(value []byte) (Record, error) {
 	var envelope struct {
 		Type    string          `json:"type"`
 		Version int             `json:"version"`
@@ -52,7 +66,7 @@ var recordReaders = map[string]func([]byte) (Record, error){
 	kindTopic:       readAs[TopicRecord],
 	kindRemoveTopic: readAs[RemoveTopicRecord],
 	kindPartitions:  readAs[PartitionsRecord],
-	kindConfig:      readAs[ConfigRecord],
+	kindConfig:      readConfig,
 	kindProducerIDs: readAs[ProducerIDsRecord],
 	kindCluster:     readAs[ClusterRecord],
 	kindFeature:     readAs[FeatureLevelRecord],
@@ -70,6 +84,15 @@ func readAs[R Record](data []byte) (Record, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// readConfig reads a ConfigRecord; one without a resource type does not get as far as its type's own reader.
+func readConfig(data []byte) (Record, error) {
+	r, err := readAs[ConfigRecord](data)
+	if err == nil && !r.(ConfigRecord).Resource.Type.known() {
+		return nil, ErrResourceType
+	}
+	return r, err
 }
 
 // unmarshalStrict refuses unknown fields and anything after the value.

@@ -108,9 +108,11 @@ func (s *Store) writeFirst(p []byte) error {
 // appendBatch appends records as one batch. The log has no clock, so its timestamps are "none".
 func appendBatch(dst []byte, base wire.Offset, records []Record) []byte {
 	h := wire.BatchHeader{BaseOffset: base, BaseTimestamp: wire.NoTimestamp}
-	recs := make([]wire.Record, len(records))
+	recs, values := make([]wire.Record, len(records)), []byte(nil)
 	for i, r := range records {
-		recs[i].Value = appendRecord(nil, r)
+		at := len(values)
+		values = appendRecord(values, r)
+		recs[i].Value = values[at:len(values):len(values)]
 	}
 	return wire.AppendRecordBatch(dst, h, recs)
 }
