@@ -17,11 +17,11 @@ import (
 // they are in force here.
 func (c *cluster) change(records ...image.Record) (wire.ErrorCode, string) {
 	var refused error
-	code := c.decideHere(func(_ *controller.Controller, m *image.Image, _ time.Duration) []image.Record {
+	code := c.decideHere(func(logic *controller.Controller, m *image.Image, _ time.Duration) []image.Record {
 		if _, refused = m.With(records...); refused != nil {
 			return nil
 		}
-		return records
+		return logic.AlterConfigs(m, records...) // with what a change of configurations does to partitions
 	})
 	if refused != nil {
 		return storageCode(refused)

@@ -2,6 +2,8 @@ package node
 
 import (
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -38,20 +40,26 @@ func (n *Node) Control(req kmsg.Request) kmsg.Response {
 // controllerConfig is what the controller goes by.
 func (n *Node) controllerConfig() controller.Config {
 	cfg := n.Config()
+	static, err := cfg.WithDynamic(nil, nil)
+	if err != nil {
+		static = cfg
+	}
 	c := controller.Config{
 		SessionTimeout:           time.Duration(cfg.BrokerSessionTimeoutMS) * time.Millisecond,
 		NumPartitions:            cfg.NumPartitions,
 		DefaultReplicationFactor: cfg.DefaultReplicationFactor,
 		UncleanCheck:             uncleanCheck,
-		MinISR: func(_ *image.Image, t *image.Topic) int {
-			topic, err := n.Config().Topic(n.topicOverrides(t.Name, t.Configs))
-			if err != nil {
-				return n.Config().MinInSyncReplicas()
+		MinISR: func(m *image.Image, t *image.Topic) int {
+			if v, err := strconv.Atoi(strings.TrimSpace(overrideOf(m, t, "min.insync.replicas"))); err == nil {
+				return v
 			}
-			return topic.MinInSyncReplicas
+			return static.MinInSyncReplicas()
 		},
-		UncleanElection: func(_ *image.Image, t *image.Topic) bool {
-			topic, err := n.Config().Topic(n.topicOverrides(t.Name, t.Configs))
+		UncleanElection: func(m *image.Image, t *image.Topic) bool {
+			if v := overrideOf(m, t, "unclean.leader.election.enable"); v != "" {
+				return strings.EqualFold(strings.TrimSpace(v), "true")
+			}
+			topic, err := static.Topic(nil)
 			return err == nil && topic.UncleanLeaderElectionEnabled
 		},
 		Random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
@@ -60,6 +68,15 @@ func (n *Node) controllerConfig() controller.Config {
 		c.LeaderRebalance = time.Duration(cfg.LeaderImbalanceCheckS) * time.Second
 	}
 	return c
+}
+
+// overrideOf is a topic's own value of a property in m, or that of all nodes; "" if there is neither. The controller judges by the image that it
+// decides on, which the node's configuration does not follow yet.
+func overrideOf(m *image.Image, t *image.Topic, key string) string {
+	if v, ok := t.Configs[key]; ok {
+		return v
+	}
+	return m.BrokerConfigs("")[key]
 }
 
 // uncleanCheck is Kafka's unclean.leader.election.interval.ms, which is internal there.

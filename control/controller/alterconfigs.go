@@ -7,7 +7,7 @@ import (
 	"github.com/ringmill/ringmill/control/image"
 )
 
-// AlterConfigs gives the records of a change of configurations, which was judged before, and what it does to partitions: where a smaller
+// AlterConfigs gives the records of a change of configurations, or of others like it, which was judged before, and what it does to partitions: where a smaller
 // min.insync.replicas lets the in-sync set acknowledge by itself, nobody outside of it is eligible any more (Kafka's ClearElrRecord).
 // It must be the same entry: a leader that knew the smaller number before the ELR is empty could acknowledge what the ELR does not have.
 func (c *Controller) AlterConfigs(m *image.Image, configs ...image.Record) []image.Record {

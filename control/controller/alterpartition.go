@@ -77,10 +77,9 @@ func (s *step) alterISR(b *image.Broker, t *image.Topic, asked isrAsked) (out km
 		out.ErrorCode = int16(code)
 		return out, nil
 	}
-	change := s.change(p)
-	s.allowUnclean(t, change)
-	change.ISR, change.Recovering = asked.isr, asked.LeaderRecoveryState == recovering
-	after, changed := change.State()
+	after, changed := s.state(p, func(change *elect.Change) {
+		change.ISR, change.Recovering = asked.isr, asked.LeaderRecoveryState == recovering
+	})
 	if !changed {
 		describeISR(&out, p.state)
 		return out, nil

@@ -9,8 +9,9 @@
 //
 // A Controller is pure: no clock, no goroutine, no lock; one caller at a time. Beside the Image it keeps what no record says:
 // when it last heard of each node and how far that node was (session.go), and which topics have something to do (index.go), which it
-// brings up to date with a Diff from one call's image to the next's. Calls must come with Images of one history; after a proposal
-// was thrown away Rebase begins anew, and a node that becomes the controller begins with BecomeController.
+// brings up to date with a Diff from one call's image to the next's. Calls must come with Images of one history, forth or back: records that
+// a call gave may be dropped, as those of a request that only validates. Where the history forks, because a proposal was thrown away after
+// others were made on it, Rebase begins anew; a node that becomes the controller begins with BecomeController.
 //
 // The life of a node:
 //

@@ -13,7 +13,7 @@ import (
 // index finds the topics that an event touches. It counts partitions by topic, so that it is small, and what it finds costs as
 // much as the topics' partitions.
 type index struct {
-	image *image.Image // that it says; nil: none
+	image *image.Image // that it says
 
 	holds       map[wire.NodeID]topicCounts // replicas
 	replicas    map[wire.NodeID]int         // all that a node holds
@@ -49,35 +49,38 @@ func (t topicCounts) sorted() []wire.TopicID {
 }
 
 func newIndex() index {
-	return index{holds: make(map[wire.NodeID]topicCounts), replicas: make(map[wire.NodeID]int), leads: make(map[wire.NodeID]int),
+	return index{image: new(image.Image), holds: make(map[wire.NodeID]topicCounts), replicas: make(map[wire.NodeID]int), leads: make(map[wire.NodeID]int),
 		leaderless: make(topicCounts), eligible: make(topicCounts), imbalanced: make(topicCounts), reassigning: make(topicCounts)}
 }
 
-// follow makes the index say m, a later Image of the same history.
+// follow makes the index say m, a later Image of the same history, or an earlier one: what was decided on it was not kept.
 func (x *index) follow(m *image.Image) {
-	if m == x.image {
-		return
+	switch {
+	case m == x.image:
+	case m.Version() < x.image.Version():
+		x.add(image.Diff(m, x.image), -1)
+	default:
+		x.add(image.Diff(x.image, m), 1)
 	}
-	old := x.image
-	if old == nil || m.Version() < old.Version() {
-		*x, old = newIndex(), new(image.Image)
-	}
-	d := image.Diff(old, m)
+	x.image = m
+}
+
+// add makes the index say what d leads to, or with n = -1 what it comes from.
+func (x *index) add(d image.Delta, n int) {
 	for _, t := range d.Removed {
-		x.countAll(t, -1)
+		x.countAll(t, -n)
 	}
 	for _, t := range d.Created {
-		x.countAll(t, 1)
+		x.countAll(t, n)
 	}
 	for _, change := range d.Changed {
 		x.configsChanged = x.configsChanged || change.ConfigsChanged()
 		for _, s := range change.Partitions() {
-			x.count(change.Old.ID, s[0], -1)
-			x.count(change.New.ID, s[1], 1)
+			x.count(change.Old.ID, s[0], -n)
+			x.count(change.New.ID, s[1], n)
 		}
 	}
 	x.configsChanged = x.configsChanged || len(d.Resources) > 0
-	x.image = m
 }
 
 func (x *index) countAll(t *image.Topic, n int) {

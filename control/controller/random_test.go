@@ -290,6 +290,10 @@ func (w *world) step() {
 		w.produce(p)
 	case kind < 90:
 		w.alter(p)
+	case kind == 90: // a decision that is not kept
+		w.c.CreateTopic(w.m, TopicSpec{Name: "validated", ID: uuid(w.ids + 1_000_000), Partitions: 2, ReplicationFactor: 1})
+		w.c.CreatePartitions(w.m, p.topic.Name, p.topic.Partitions+1, nil)
+		w.c.DeleteTopic(w.m, p.topic.ID)
 	case kind < 94:
 		value := fmt.Sprint(1 + w.IntN(3))
 		w.configure(p, minISRKey, value)

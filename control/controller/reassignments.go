@@ -84,10 +84,10 @@ func (s *step) cancelReassignment(p partition) Refusal {
 		return Refusal{wire.InvalidReplicaAssignment, fmt.Sprintf("Unable to revert partition assignment for %s:%d because it would require an unclean leader election.",
 			p.topic.Name, p.index)}
 	}
-	change := s.change(p)
-	s.allowUnclean(p.topic, change)
-	change.Replicas, change.ISR, change.Adding, change.Removing = replicas, isr, nil, nil
-	if after, changed := change.State(); changed {
+	after, changed := s.state(p, func(change *elect.Change) {
+		change.Replicas, change.ISR, change.Adding, change.Removing = replicas, isr, nil, nil
+	})
+	if changed {
 		s.add(p.record(after))
 	}
 	return Refusal{}

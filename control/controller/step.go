@@ -11,6 +11,9 @@ type step struct {
 	c       *Controller
 	m       *image.Image
 	records []image.Record
+
+	minISROf *image.Topic // that minISR is of, in the image m: configurations are layered, and topics have many partitions
+	minISR   int
 }
 
 // begin brings the index up to m.
@@ -28,7 +31,7 @@ func (s *step) add(records ...image.Record) {
 	if err != nil {
 		panic("BUG: the controller made a record that does not fit: " + err.Error())
 	}
-	s.records, s.m = append(s.records, records...), next
+	s.records, s.m, s.minISROf = append(s.records, records...), next, nil
 	s.c.index.follow(next)
 }
 
@@ -49,14 +52,24 @@ func (s *step) canJoin(id wire.NodeID) bool { return s.canLead(id) != elect.Unfi
 
 // change begins a change of p under the topic's configuration.
 func (s *step) change(p partition) *elect.Change {
-	return elect.NewChange(p.state, s.c.config.MinISR(s.m, p.topic), s.canLead)
+	if s.minISROf != p.topic {
+		s.minISROf, s.minISR = p.topic, s.c.config.MinISR(s.m, p.topic)
+	}
+	return elect.NewChange(p.state, s.minISR, s.canLead)
 }
 
-// allowUnclean lets a change elect a leader that may lack something, if the topic's configuration does.
-func (s *step) allowUnclean(t *image.Topic, change *elect.Change) {
-	if s.c.config.UncleanElection(s.m, t) {
-		change.Election = elect.Unclean
+// state is what becomes of p by edit. If that leaves nobody to lead it is tried once more, uncleanly, where the topic allows it.
+func (s *step) state(p partition, edit func(*elect.Change)) (after image.PartitionState, changed bool) {
+	change := s.change(p)
+	edit(change)
+	after, changed = change.State()
+	if after.Leader != wire.NoNode || !s.c.config.UncleanElection(s.m, p.topic) {
+		return after, changed
 	}
+	change = s.change(p)
+	edit(change)
+	change.Election = elect.Unclean
+	return change.State()
 }
 
 // settle appends what becomes of the partitions of topics that match: leave nodes' places, and find leaders
@@ -64,10 +77,7 @@ func (s *step) allowUnclean(t *image.Topic, change *elect.Change) {
 func (s *step) settle(topics topicCounts, match func(*image.PartitionState) bool, edit func(*elect.Change)) {
 	var records []image.Record
 	for p := range s.c.index.partitions(topics, match) {
-		change := s.change(p)
-		s.allowUnclean(p.topic, change)
-		edit(change)
-		if after, changed := change.State(); changed {
+		if after, changed := s.state(p, edit); changed {
 			records = append(records, p.record(after))
 		}
 	}
