@@ -32,6 +32,8 @@ type cluster struct {
 	quorum   *quorumService
 	follower *follower
 	broker   *brokerLifecycle
+	// twinSince is since when a living node of this one's id keeps it out; the start's.
+	twinSince time.Time
 	// forming is what the node has agreed to while it has no cluster, nil before and after.
 	forming atomic.Pointer[forming]
 }

@@ -36,12 +36,22 @@ func (c *cluster) askToJoin(addr string) (id string, retry bool, err error) {
 		case a.code == wire.NotController && a.leader != "" && a.leader != addr:
 			addr = a.leader
 			continue
-		case a.code == wire.NotController || a.code == wire.RequestTimedOut:
+		case a.code == wire.NotController || a.code == wire.RequestTimedOut || a.code == wire.DuplicateBrokerRegistration && c.patientTwin():
 			return "", true, fmt.Errorf("node: %s: %s", addr, a.message)
 		}
 		return "", false, errors.New(a.message)
 	}
 	return "", true, errNoController
+}
+
+// patientTwin says whether to go on where the cluster believes in a living node of this one's id: that may be the node itself, killed a
+// moment ago, with another disk. It is believed in until its session is over.
+func (c *cluster) patientTwin() bool {
+	if c.twinSince.IsZero() {
+		c.twinSince = time.Now()
+	}
+	session := time.Duration(c.node.Config().BrokerSessionTimeoutMS) * time.Millisecond
+	return time.Since(c.twinSince) < session+session/2
 }
 
 const (

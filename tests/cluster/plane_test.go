@@ -219,7 +219,7 @@ func TestAFourthNodeJoins(t *testing.T) {
 	before := createTopic(t, c.Nodes[0], 3, 1)
 	added := c.Add(t, nil)
 	awaitAgreement(t, c.Nodes, 1, 2, 3, 4)
-	awaitTopic(t, added, before, func(*kmsg.MetadataResponseTopicPartition) error { return nil })
+	awaitTopic(t, added, before, noCheck)
 	topic := createTopic(t, added, 8, 1)
 	leads := false
 	awaitTopic(t, c.Nodes[0], topic, func(p *kmsg.MetadataResponseTopicPartition) error {
@@ -229,13 +229,29 @@ func TestAFourthNodeJoins(t *testing.T) {
 	if !leads {
 		t.Error("none of 8 new partitions is led by the new node")
 	}
+	voters, observers := quorumOf(t, added)
+	if len(voters) != 3 || !slices.Equal(observers, []int32{4}) {
+		t.Errorf("voters %v, observers %v", voters, observers)
+	}
+}
+
+// quorumOf are the ids of the members of the metadata quorum that vote, and of those that do not.
+func quorumOf(t *testing.T, n *harness.Node) (voters, observers []int32) {
+	t.Helper()
 	req := kmsg.NewPtrDescribeQuorumRequest()
 	req.Topics = []kmsg.DescribeQuorumRequestTopic{{Topic: "__cluster_metadata", Partitions: []kmsg.DescribeQuorumRequestTopicPartition{{}}}}
-	q := harness.Ask[*kmsg.DescribeQuorumResponse](t, added, req)
+	q := harness.Ask[*kmsg.DescribeQuorumResponse](t, n, req)
 	if q.ErrorCode != 0 || len(q.Topics) != 1 {
 		t.Fatalf("%+v", q)
 	}
-	if p := q.Topics[0].Partitions[0]; len(p.CurrentVoters) != 3 || len(p.Observers) != 1 || p.Observers[0].ReplicaID != 4 {
-		t.Errorf("voters %+v, observers %+v", p.CurrentVoters, p.Observers)
+	p := &q.Topics[0].Partitions[0]
+	for i := range p.CurrentVoters {
+		voters = append(voters, p.CurrentVoters[i].ReplicaID)
 	}
+	for i := range p.Observers {
+		observers = append(observers, p.Observers[i].ReplicaID)
+	}
+	return voters, observers
 }
+
+func noCheck(*kmsg.MetadataResponseTopicPartition) error { return nil }

@@ -48,12 +48,18 @@ func StartCluster(tb testing.TB, n int, properties map[string]string) *Cluster {
 // Add starts one more node, which joins, and waits until it is ready.
 func (c *Cluster) Add(tb testing.TB, properties map[string]string) *Node {
 	tb.Helper()
-	node := c.layout(tb, len(c.Nodes)+1, loopback(FreePort(tb)), properties)
+	node := c.Layout(tb, len(c.Nodes)+1, properties)
 	if err := node.start(); err != nil {
 		tb.Fatal(err)
 	}
 	c.Nodes = append(c.Nodes, node)
 	return node
+}
+
+// Layout is one more node, with an id, that is not started yet and is none of Nodes.
+func (c *Cluster) Layout(tb testing.TB, id int, properties map[string]string) *Node {
+	tb.Helper()
+	return c.layout(tb, id, loopback(FreePort(tb)), properties)
 }
 
 // layout fixes a node's names and ports, and what ends it.
@@ -64,7 +70,8 @@ func (c *Cluster) layout(tb testing.TB, id int, gossip string, properties map[st
 		"node.id": fmt.Sprint(id), "seeds": strings.Join(c.seeds, ","), "ringmill.gossip.listen": gossip,
 	})
 	maps.Copy(all, properties)
-	node := layout(tb, Ringmill, Options{Dir: tb.TempDir(), Properties: all})
+	node := layout(tb, Ringmill, Options{Dir: tb.TempDir(), Properties: all, Data: all["ringmill.data.dir"]})
+	delete(all, "ringmill.data.dir")
 	endWith(tb, node)
 	return node
 }
