@@ -77,7 +77,7 @@ func (s *step) assignedStates(spec TopicSpec) ([]image.PartitionState, Refusal) 
 // place lets the placer choose. Its refusal is told behind prefix, which Kafka has for new topics alone. A partition whose replicas are
 // all on their way out cannot be made.
 func (s *step) place(partitions int32, factor int16, prefix string) ([]image.PartitionState, Refusal) {
-	placed, err := reassign.Place(s.placeable(), partitions, factor, s.c.config.Random)
+	placed, err := reassign.Place(placeable(s.m), partitions, factor, s.c.config.Random)
 	var problem *reassign.PlacementError
 	if errors.As(err, &problem) {
 		return nil, Refusal{wire.InvalidReplicationFactor, prefix + problem.Problem}
@@ -95,8 +95,8 @@ func (s *step) place(partitions int32, factor int16, prefix string) ([]image.Par
 }
 
 // placeable are the nodes that new replicas may be placed on.
-func (s *step) placeable() (nodes []reassign.Node) {
-	for b := range s.m.Brokers() {
+func placeable(m *image.Image) (nodes []reassign.Node) {
+	for b := range m.Brokers() {
 		if !b.Draining && (b.Fenced || !b.ShuttingDown) {
 			nodes = append(nodes, reassign.Node{ID: b.ID, Rack: b.Rack, Fenced: b.Fenced})
 		}

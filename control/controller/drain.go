@@ -69,7 +69,7 @@ func (s *step) moveReplicas(b *image.Broker) {
 	if free <= 0 {
 		return
 	}
-	nodes, load := s.placeable(), maps.Clone(s.c.index.replicas)
+	nodes, load := placeable(s.m), maps.Clone(s.c.index.replicas)
 	var records []image.Record
 	stays := func(p *image.PartitionState) bool { return p.HasReplica(b.ID) && !p.Reassigning() }
 	for p := range s.c.index.partitions(s.c.index.holds[b.ID], stays) {

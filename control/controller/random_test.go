@@ -350,7 +350,7 @@ func (w *world) administer(n *node, p partition) {
 			w.apply(records, nil)
 		}
 	default:
-		w.c.PlanBalance(w.m)
+		PlanBalance(w.m)
 	}
 }
 

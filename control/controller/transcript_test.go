@@ -408,7 +408,7 @@ func (p *play) producerIDs(a *args) string {
 }
 
 func (p *play) balance(a *args) (out string) {
-	for _, move := range p.c.PlanBalance(p.m) {
+	for _, move := range PlanBalance(p.m) {
 		out += fmt.Sprintf("%s-%d %v to %v\n", move.Topic, move.Partition, move.From, move.To)
 		if a.has("carry-out") {
 			to := make([]string, len(move.To))

@@ -129,6 +129,14 @@ func show(m *Image) string {
 	for t := range m.Topics() {
 		fmt.Fprintf(&out, "%s %s partitions=%d internal=%v%s\n", t.Name, t.ID, t.Partitions, t.Internal, showConfigs(t.Configs))
 	}
+	for t := range m.Topics() {
+		for i, s := range t.States() {
+			fmt.Fprintf(&out, "%s-%d %+v\n", t.Name, i, *s)
+		}
+	}
+	for b := range m.Brokers() {
+		fmt.Fprintf(&out, "broker %+v\n", *b)
+	}
 	for _, r := range slices.SortedFunc(m.Resources(), compareResources) {
 		fmt.Fprintf(&out, "%s %q%s\n", r.Type, r.Name, showConfigs(m.Configs(r)))
 	}

@@ -86,6 +86,7 @@ type balance struct {
 	partitions []Placed
 	replicas   map[wire.NodeID]int
 	leaders    map[wire.NodeID]int
+	least      int // replicas that the node with the fewest has
 }
 
 func newBalance(nodes []Node, partitions []Placed) *balance {
@@ -105,7 +106,16 @@ func newBalance(nodes []Node, partitions []Placed) *balance {
 		}
 		b.leaders[p.Replicas[0]]++
 	}
+	b.findLeast()
 	return b
+}
+
+func (b *balance) findLeast() {
+	for i, n := range b.nodes {
+		if has := b.replicas[n.ID]; i == 0 || has < b.least {
+			b.least = has
+		}
+	}
 }
 
 // untilStable repeats a pass over all partitions. Each move takes from the bigger and gives to the smaller, so that it ends.
@@ -142,7 +152,7 @@ func (b *balance) spread(p *Placed) bool {
 // evenReplicas moves one replica of p from a node that has at least two more than another.
 func (b *balance) evenReplicas(p *Placed) bool {
 	for at, from := range p.Replicas {
-		if _, ours := b.rackOf[from]; !ours {
+		if _, ours := b.rackOf[from]; !ours || b.replicas[from] < b.least+2 {
 			continue
 		}
 		to := b.target(p, at, func(n Node) bool { return b.replicas[n.ID]+1 < b.replicas[from] }, 0)
@@ -193,6 +203,7 @@ func (b *balance) move(p *Placed, at int, to wire.NodeID) {
 	p.Replicas[at] = to
 	b.replicas[from]--
 	b.replicas[to]++
+	b.findLeast()
 	if at == 0 {
 		b.leaders[from]--
 		b.leaders[to]++
