@@ -90,13 +90,13 @@ func TestKafkasCombinedFileWorksAsItIs(t *testing.T) {
 		keys = append(keys, n.Key)
 	}
 	want := []string{
-		"controller.quorum.bootstrap.servers", "controller.quorum.voters", "inter.broker.listener.name", "listeners",
+		"controller.quorum.bootstrap.servers", "controller.quorum.voters", "listeners",
 		"num.io.threads", "num.network.threads", "socket.receive.buffer.bytes",
 	}
 	if !slices.Equal(keys, want) {
 		t.Errorf("notices for %q", keys)
 	}
-	if got := notices[3].String(); got != "listeners (kraft-combined.properties:6): CONTROLLER is a controller listener: there is no KRaft quorum to talk to, and it is not opened" {
+	if got := notices[2].String(); got != "listeners (kraft-combined.properties:6): CONTROLLER is a controller listener: there is no KRaft quorum to talk to, and it is not opened" {
 		t.Errorf("notice %q", got)
 	}
 }

@@ -42,8 +42,8 @@ var clusterProperties = []Property{
 		"The gossip address that other nodes use, as host:port, where it differs from ringmill.gossip.listen. Empty: that one, or the host of the first advertised listener where that is every interface."),
 	effective("ringmill.gossip.key", Password, null, gossipKey{}, ReadOnly,
 		"The key that gossip is encrypted with: 32 bytes in base64, as `openssl rand -base64 32` writes them. The same on all nodes. Kept in state/serf/keyring, which counts from then on."),
-	awaited(effective("inter.broker.listener.name", String, null, nil, ReadOnly,
-		"The listener that other nodes connect to. Left out: the first of listeners.")),
+	effective("inter.broker.listener.name", String, null, nil, ReadOnly,
+		"The listener that other nodes connect to. Left out: the first of listeners."),
 	effective("broker.session.timeout.ms", Int, "9000", nil, ReadOnly,
 		"How long a node may send no heartbeat to the controller before it is fenced and its partitions get other leaders."),
 	effective("broker.heartbeat.interval.ms", Int, "2000", nil, ReadOnly,
@@ -58,8 +58,8 @@ var clusterProperties = []Property{
 
 // replicationProperties rule how partitions are copied between nodes, and who leads them.
 var replicationProperties = []Property{
-	awaited(effective("min.insync.replicas", Int, "1", atLeast(1), ClusterWide,
-		"How many replicas must have a record before a produce with acks=all is answered; with fewer in sync it is refused.")),
+	effective("min.insync.replicas", Int, "1", atLeast(1), ClusterWide,
+		"How many replicas must have a record before a produce with acks=all is answered; with fewer in sync it is refused. A node of its own has one, and that is enough."),
 	effective("replica.lag.time.max.ms", Long, "30000", nil, ReadOnly,
 		"How long a follower may go without having all of the leader's records before it is taken out of the ISR."),
 	awaited(effective("replica.fetch.wait.max.ms", Int, "500", nil, ReadOnly,
@@ -72,8 +72,8 @@ var replicationProperties = []Property{
 		"Bytes of all partitions that a follower's fetch asks for. A larger first batch comes all the same.")),
 	awaited(effective("replica.fetch.backoff.ms", Int, "1000", atLeast(0), ReadOnly,
 		"How long a partition whose fetch failed is left out.")),
-	awaited(effective("unclean.leader.election.enable", Boolean, "false", nil, ClusterWide,
-		"Whether a replica that is not in the ISR may lead where no other is left. Records can be lost then.")),
+	effective("unclean.leader.election.enable", Boolean, "false", nil, ClusterWide,
+		"Whether a replica that is not in the ISR may lead where no other is left. Records can be lost then."),
 	effective("auto.leader.rebalance.enable", Boolean, "true", nil, ReadOnly,
 		"Whether leadership goes back to the preferred replicas by itself."),
 	effective("leader.imbalance.check.interval.seconds", Long, "300", atLeast(1), ReadOnly,

@@ -42,13 +42,13 @@ func UnreadProperties(files []*File, effective func(property string) bool) []str
 }
 
 // IdleButRead lists the properties that are declared without effect, though node selects the field that they have in
-// Config. TopicConfig and GroupConfig have a field for each of their properties, and are not looked at.
+// Config or TopicConfig.
 func IdleButRead(files []*File, idle func(property string) bool) []string {
 	var config []*File
 	read := make(map[string]bool)
 	for _, f := range files {
 		switch {
-		case f.Path == "node/config/config.go":
+		case f.Path == "node/config/config.go" || f.Path == "node/config/topic.go":
 			config = append(config, f)
 		case strings.HasPrefix(f.Path, "node/") && f.Dir() != "node/config" && !f.IsTest():
 			collectSelectors(f.AST, read)

@@ -27,11 +27,7 @@ func TestEffectivePropertiesAreRead(t *testing.T) {
 
 // A property that the node reads is not declared without effect.
 func TestIdlePropertiesAreNotRead(t *testing.T) {
-	idle := func(property string) bool {
-		p, ok := config.LookupBroker(property)
-		return ok && !p.Effective()
-	}
-	found := IdleButRead(readModule(t), idle)
+	found := IdleButRead(readModule(t), func(property string) bool { return !effective(property) })
 	slices.Sort(found)
 	for _, p := range found {
 		t.Errorf("%s is declared without effect in node/config and node reads it: take the word awaited or idle from its row", p)
