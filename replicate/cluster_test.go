@@ -34,7 +34,8 @@ import (
 //	crash N [power], restart N registered= [empty]            empty: its disk is a new one
 //	start N to=                                               the log's start rises, by retention or DeleteRecords
 //	log N                                                     the records that are written
-//	watermark N                                               the low watermark of DeleteRecords
+//	watermark N                                               the low watermark of DeleteRecords, and whether the high one is old
+//	replicas N                                                what N knows of the replicas
 //
 // Each shows the effects on N, then N's state.
 func TestClusterTranscripts(t *testing.T) {
@@ -79,7 +80,7 @@ func (c *clusterPlayer) run() {
 		"fetch": c.fetch, "truncate": c.truncate, "tick": func() { c.n.Tick(c.now) }, "min": c.min, "ineligible": c.ineligible, "policy": c.policy,
 		"checkpoint": func() { c.n.Checkpoint() }, "expire": c.expire, "isr": c.isr, "consume": c.consume, "wait": c.wait, "cancel": c.cancel,
 		"crash": c.crash, "restart": c.restart, "log": c.log, "watermark": c.watermark,
-		"start": func() { c.n.Log.AdvanceStart(wire.Offset(c.num("to", 0))) },
+		"replicas": c.replicas, "start": func() { c.n.Log.AdvanceStart(wire.Offset(c.num("to", 0))) },
 	}[c.d.Cmd]
 	if command == nil {
 		c.d.Fatalf(c.t, "unknown command %q", c.d.Cmd)
@@ -188,6 +189,9 @@ func (c *clusterPlayer) ask() {
 
 func describe(a replicatetest.Answer) string {
 	s := fmt.Sprintf("%s, %d bytes, high watermark %d", a.Code, len(a.Records), a.HighWatermark)
+	if a.InSync {
+		s += ", in sync"
+	}
 	if a.Diverging.Set {
 		s += fmt.Sprintf(", diverging: epoch %d ends at %d", a.Diverging.Epoch, a.Diverging.EndOffset)
 	}
@@ -291,7 +295,16 @@ func (c *clusterPlayer) log() {
 	}
 }
 
-func (c *clusterPlayer) watermark() { c.printf("low watermark %d", c.n.Partition.LowWatermark()) }
+func (c *clusterPlayer) watermark() {
+	c.printf("low watermark %d, high watermark old %v", c.n.Partition.LowWatermark(), c.n.Partition.WatermarkIsOld())
+}
+
+func (c *clusterPlayer) replicas() {
+	for _, r := range c.n.Partition.AppendReplicas(nil, c.now) {
+		c.printf("%d: in sync %v, log %d to %d, behind for %d ms", r.ID, r.InSync, r.LogStart, r.LogEnd, r.Behind.Milliseconds())
+	}
+	c.printf("under min ISR: %v", c.n.Partition.UnderMinISR())
+}
 
 // show prints what the command made node n want, and where it is.
 func (c *clusterPlayer) show() {

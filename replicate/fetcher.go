@@ -46,10 +46,11 @@ type Fetcher struct {
 	// known finds partitions by name; it is never ranged over. all has them in the order of their names.
 	known map[fetchKey]*fetchedPartition
 	all   []*fetchedPartition
-	// changed are those whose part of the session may not be what it should be, gone those that the session has and the fetcher has not.
+	// changed are those whose part of the session may not be what it should be, removed ones among them; gone are those that the session
+	// has and the fetcher has not.
 	changed []*fetchedPartition
 	gone    []fetchKey
-	// resting are those that back off, limited those that a throttle may hold back.
+	// resting are those that back off, and some that did, or are removed; limited those that a throttle may hold back.
 	resting, limited []*fetchedPartition
 	// settling counts the partitions in that state.
 	settling int
@@ -105,8 +106,8 @@ type fetchedPartition struct {
 	state fetchState
 	// until is when a resting one is due.
 	until time.Duration
-	// changed, limited say that it is in the Fetcher's lists.
-	changed bool
+	// changed, limited say that it is in the Fetcher's lists, removed that it is not the Fetcher's any more.
+	changed, limited, removed bool
 	// held says that the throttle keeps it out.
 	held bool
 	// leaderEnd is the leader's high watermark as of its last answer: below it the replica is catching up.
@@ -125,6 +126,9 @@ func (f *fetchedPartition) ask() ask      { return ask{f.Epoch, f.Position, f.Lo
 
 // due says whether the next request is to cover it.
 func (f *fetchedPartition) due() bool { return f.state == fetchDue && !f.held }
+
+// rests says whether it is in the list of those that back off for a reason.
+func (f *fetchedPartition) rests() bool { return f.state == fetchResting && !f.removed }
 
 // NewFetcher makes a fetcher without partitions.
 func NewFetcher(cfg FetcherConfig) *Fetcher {
@@ -173,15 +177,16 @@ func (f *Fetcher) Add(t FetchTarget, settled bool) {
 
 // limit puts p into the list of what a throttle may hold back, or takes it out.
 func (f *Fetcher) limit(p *fetchedPartition) {
-	i := slices.Index(f.limited, p)
-	switch {
-	case p.Throttled && i < 0:
-		f.limited = append(f.limited, p)
-	case !p.Throttled && i >= 0:
-		f.limited = slices.Delete(f.limited, i, i+1)
-		p.held = false
-		f.change(p)
+	if p.Throttled == p.limited {
+		return
 	}
+	if p.limited = p.Throttled; p.limited {
+		f.limited = append(f.limited, p)
+		return
+	}
+	f.limited = remove(f.limited, p)
+	p.held = false
+	f.change(p)
 }
 
 // Remove ends the fetching of a partition; its Ref is not seen again.
@@ -194,10 +199,10 @@ func (f *Fetcher) Remove(topic wire.TopicID, index wire.PartitionIndex) {
 	delete(f.known, p.key())
 	i, _ := slices.BinarySearchFunc(f.all, p.key(), func(p *fetchedPartition, k fetchKey) int { return p.key().compare(k) })
 	f.all = slices.Delete(f.all, i, i+1)
-	if p.changed {
-		f.changed = remove(f.changed, p)
+	p.removed = true
+	if p.limited {
+		f.limited = remove(f.limited, p)
 	}
-	f.limited = remove(f.limited, p)
 	if p.inSession {
 		f.gone = append(f.gone, p.key())
 	}
@@ -210,13 +215,10 @@ func remove(list []*fetchedPartition, p *fetchedPartition) []*fetchedPartition {
 	return list
 }
 
-// leaveState takes p out of what its state keeps.
+// leaveState takes p out of what its state counts.
 func (f *Fetcher) leaveState(p *fetchedPartition) {
-	switch p.state {
-	case fetchSettling:
+	if p.state == fetchSettling {
 		f.settling--
-	case fetchResting:
-		f.resting = remove(f.resting, p)
 	}
 }
 
@@ -267,12 +269,14 @@ func (f *Fetcher) rest(p *fetchedPartition, now time.Duration) {
 func (f *Fetcher) wakeRested(now time.Duration) {
 	kept := f.resting[:0]
 	for _, p := range f.resting {
-		if p.until > now {
+		switch {
+		case !p.rests():
+		case p.until > now:
 			kept = append(kept, p)
-			continue
+		default:
+			p.state = fetchDue
+			f.change(p)
 		}
-		p.state = fetchDue
-		f.change(p)
 	}
 	clear(f.resting[len(kept):])
 	f.resting = kept
@@ -281,7 +285,7 @@ func (f *Fetcher) wakeRested(now time.Duration) {
 // NextDue is when the first back-off ends; ok is false if there is none. An owner whose Next gave no request asks again then.
 func (f *Fetcher) NextDue() (at time.Duration, ok bool) {
 	for _, p := range f.resting {
-		if !ok || p.until < at {
+		if p.rests() && (!ok || p.until < at) {
 			at, ok = p.until, true
 		}
 	}

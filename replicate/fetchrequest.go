@@ -75,6 +75,7 @@ func (f *Fetcher) askChanged() {
 	for _, p := range f.changed {
 		p.changed = false
 		switch {
+		case p.removed:
 		case p.due() && (!p.inSession || p.lapsed || p.told != p.ask()):
 			topic = f.name(p, topic)
 			p.inSession = true

@@ -41,6 +41,8 @@ type Read struct {
 	// Bound is the first offset that may not be read.
 	Bound                               wire.Offset
 	HighWatermark, LastStable, LogStart wire.Offset
+	// InSync says that the replica that fetches is in the ISR: the leader's throttle does not hold it back (KIP-73).
+	InSync bool
 }
 
 // ReplicaFetch serves a replica's fetch: it takes note of what the replica keeps, which may move the high watermark and propose an ISR,
@@ -51,6 +53,7 @@ func (p *Partition) ReplicaFetch(now time.Duration, pos ReplicaPosition, eff *Ef
 		return Read{Code: code}
 	}
 	read := p.read(pos.Offset, pos.LastEpoch)
+	read.InSync = f.inSync
 	if read.Code == wire.OffsetOutOfRange {
 		read.Diverging = wire.EpochEndOffset{Set: true, Epoch: p.log.LatestEpoch(), EndOffset: p.log.LogEndOffset()}
 		return read

@@ -122,3 +122,39 @@ func (p *Partition) LowWatermark() wire.Offset {
 	}
 	return low
 }
+
+// ReplicaView is what a leader knows of a replica, itself included.
+type ReplicaView struct {
+	ID wire.NodeID
+	// LogEnd and LogStart are wire.NoOffset until it has fetched in this epoch.
+	LogEnd, LogStart wire.Offset
+	InSync           bool
+	// Behind is for how long it has not been caught up; 0 if it has been at its last fetch.
+	Behind time.Duration
+}
+
+// AppendReplicas appends what a leader knows of the replicas to dst, itself first: from this a replica for a consumer to read from is
+// selected (KIP-392), and under-replicated partitions are told. Nothing if the replica has no others or does not lead.
+func (p *Partition) AppendReplicas(dst []ReplicaView, now time.Duration) []ReplicaView {
+	r := p.reign
+	if r == nil {
+		return dst
+	}
+	dst = append(dst, ReplicaView{ID: r.self, LogEnd: p.log.LogEndOffset(), LogStart: p.log.LogStartOffset(), InSync: true})
+	for i := range r.others {
+		f := &r.others[i]
+		v := ReplicaView{ID: f.id, LogEnd: f.logEnd, LogStart: f.logStart, InSync: f.inSync}
+		if f.lags(now, 0, p.written) {
+			v.Behind = min(now-f.caughtUp, now) // of what it had before this node began, nothing is known
+		}
+		dst = append(dst, v)
+	}
+	return dst
+}
+
+// UnderMinISR says whether a leader has too few replicas in sync to take produces with acks=all.
+func (p *Partition) UnderMinISR() bool { return p.reign != nil && p.reign.underMinISR() }
+
+// WatermarkIsOld says that a new leader's high watermark may be lower than what the leader before has shown: ListOffsets answers a
+// consumer that asks for the latest offset, or for one beyond it, OFFSET_NOT_AVAILABLE (KIP-207).
+func (p *Partition) WatermarkIsOld() bool { return p.reign != nil && p.highWatermark < p.reign.start }
