@@ -223,6 +223,7 @@ func writeLoad(t *testing.T, opts nodeOptions) map[string][]byte {
 
 // TestEngineThatCannotBeMade is a start error, not a fault.
 func TestEngineThatCannotBeMade(t *testing.T) {
+	labelGoroutines(t)
 	for bad := range 3 {
 		cfg, _, err := config.Load(config.Source{Listen: "127.0.0.1:0", Data: t.TempDir(), Set: []string{"ringmill.http.listen=", "ringmill.loops=3", "ringmill.engine=epoll"}})
 		if err != nil {

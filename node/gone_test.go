@@ -37,7 +37,7 @@ func TestClientsThatGoWhileTheyWait(t *testing.T) {
 	}
 	for name, prepare := range waits {
 		t.Run(name, func(t *testing.T) {
-			eachShape(t, func(t *testing.T, s shape) { goWhileWaiting(t, s, prepare) })
+			eachShapeAlone(t, func(t *testing.T, s shape) { goWhileWaiting(t, s, prepare) })
 		})
 	}
 }

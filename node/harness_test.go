@@ -1,12 +1,14 @@
 package node
 
 import (
-	"bytes"
+	"context"
 	"errors"
+	commandline "flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +27,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("RINGMILL_TEST_LOG") == "" { // the log of nodes that are made to fail drowns what the tests say
 		slog.SetDefault(slog.New(slog.DiscardHandler))
 	}
+	if commandline.Parse(); commandline.Lookup("test.parallel").Value.String() == fmt.Sprint(runtime.GOMAXPROCS(0)) { // not given
+		_ = commandline.Set("test.parallel", fmt.Sprint(len(shapes)))
+	}
 	os.Exit(m.Run())
 }
 
@@ -38,8 +43,18 @@ func (s shape) String() string { return fmt.Sprintf("%s-%d", s.engine, s.loops) 
 
 var shapes = []shape{{"uring", 1}, {"uring", 2}, {"epoll", 1}, {"epoll", 2}}
 
-// eachShape runs test on every engine, with one and with two loops.
+// eachShape runs test on every engine, with one and with two loops, side by side: most of a test is waiting for disks and timers.
 func eachShape(t *testing.T, test func(t *testing.T, s shape)) {
+	for _, s := range shapes {
+		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
+			test(t, s)
+		})
+	}
+}
+
+// eachShapeAlone is eachShape for tests that look at the whole process: one after the other.
+func eachShapeAlone(t *testing.T, test func(t *testing.T, s shape)) {
 	for _, s := range shapes {
 		t.Run(s.String(), func(t *testing.T) { test(t, s) })
 	}
@@ -77,6 +92,7 @@ func startNode(t testing.TB, opts nodeOptions) *testNode {
 	if opts.dir == "" {
 		opts.dir = t.TempDir()
 	}
+	labelGoroutines(t)
 	n, err := tryStart(t, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -155,12 +171,17 @@ func (tn *testNode) ended() {
 	awaitNoGoroutines(tn.t)
 }
 
-// awaitNoGoroutines waits until no goroutine of the package is left but the test's own.
+// labelGoroutines gives this goroutine, and all that it and those start, the test's name.
+func labelGoroutines(t testing.TB) {
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("test", t.Name())))
+}
+
+// awaitNoGoroutines waits until no goroutine of the package is left that the test began, but its own.
 func awaitNoGoroutines(t testing.TB) {
 	t.Helper()
 	var left []string
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		if left = nodeGoroutines(); len(left) == 0 {
+		if left = nodeGoroutines(t.Name()); len(left) == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -169,15 +190,25 @@ func awaitNoGoroutines(t testing.TB) {
 	}
 }
 
-func nodeGoroutines() (left []string) {
-	stacks := make([]byte, 1<<20)
-	stacks = stacks[:runtime.Stack(stacks, true)]
-	for _, g := range bytes.Split(stacks, []byte("\n\n")) {
-		if bytes.Contains(g, []byte("ringmill/node.")) && !bytes.Contains(g, []byte("testing.")) && !bytes.Contains(g, []byte("_test.go")) {
-			left = append(left, string(g))
+// nodeGoroutines are the stacks of a test's goroutines that are in this package and not in its tests.
+func nodeGoroutines(test string) (left []string) {
+	var profile strings.Builder
+	_ = pprof.Lookup("goroutine").WriteTo(&profile, 1)
+	for g := range strings.SplitSeq(profile.String(), "\n\n") {
+		if strings.Contains(g, fmt.Sprintf("%q:%q", "test", test)) && strings.Contains(g, "ringmill/node.") &&
+			!strings.Contains(g, "testing.") && !strings.Contains(g, "_test.go") {
+			left = append(left, g)
 		}
 	}
 	return left
+}
+
+// TestNodeGoroutines: what a node left behind would be found, and by its own test alone.
+func TestNodeGoroutines(t *testing.T) {
+	startNode(t, nodeOptions{})
+	if own, others := nodeGoroutines(t.Name()), nodeGoroutines(t.Name()+"/other"); len(own) == 0 || len(others) > 0 {
+		t.Errorf("%d goroutines of a running node, %d of none", len(own), len(others))
+	}
 }
 
 // await waits until f holds.

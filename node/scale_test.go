@@ -11,7 +11,7 @@ import (
 // to, beyond the bound on open files, nor those of a start.
 func TestPartitionsCostNothing(t *testing.T) {
 	const partitions, filesKept = 100, 8
-	eachShape(t, func(t *testing.T, s shape) {
+	eachShapeAlone(t, func(t *testing.T, s shape) {
 		tn := startNode(t, nodeOptions{shape: s, seams: func(s *seams) { s.filesKept = filesKept }})
 		before := costs(tn)
 		tn.createTopic("a", partitions)
