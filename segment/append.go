@@ -118,6 +118,9 @@ func (l *Log) place(b wire.RecordBatch, now wire.Timestamp) AppendPlan {
 		p.undo.txnEnded = true
 		l.noteEnded(s, ended)
 	}
+	if l.replicated && p.undo.producer.used {
+		l.steps.push(last, &p.undo.producer)
+	}
 	return p
 }
 
@@ -147,4 +150,5 @@ func (l *Log) Undo(p AppendPlan) {
 		l.forgetEnded(s)
 	}
 	l.producers.undo(&u.producer)
+	l.steps.pop(p.LastOffset)
 }

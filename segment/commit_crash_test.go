@@ -67,7 +67,7 @@ func (n *commitNode) must(err error) {
 // start recovers all logs and the journal, and judges what is there.
 func (n *commitNode) start() {
 	for _, l := range n.logs {
-		log, report, err := segment.OpenLog(n.fs, l.dir, n.cfg, segment.OpenOptions{RecoveryPoint: l.point})
+		log, report, err := segment.OpenLog(n.fs, l.dir, n.cfg, segment.OpenOptions{RecoveryPoint: l.point, Replicated: n.follows})
 		n.must(err)
 		if report.Damage != nil {
 			n.t.Fatal(report.Damage)

@@ -142,6 +142,7 @@ func (p *FetchPlan) EndOffset(end wire.Position) wire.Offset {
 // the newest 128, nor the transactions that ended below it.
 func (l *Log) ReleaseBelow(off wire.Offset) {
 	l.recent.release(off)
+	l.steps.release(off)
 	if len(l.unreplicated) > 0 {
 		l.releaseEnded(l.recent.visible)
 	}

@@ -61,7 +61,8 @@ type Log struct {
 	rolling       bool             // between PlanRoll and Rolled or RollAbandoned
 	swapping      bool             // between PlanSwap and Cleaned or SwapAbandoned
 	damage        *CorruptionError // see Damage
-	replicated    bool             // what OpenOptions said
+	replicated    bool             // see SetReplicated
+	steps         producerSteps    // what the newest batches have changed, if it is replicated
 	behind        bool             // the journal has batches that the log cannot take
 	truncating    bool             // between PlanTruncate or PlanTruncateFully and Truncated
 }
@@ -119,6 +120,9 @@ func (l *Log) segmentAt(off wire.Offset) int {
 // offset given to ReleaseBelow, and index entries that are in files. Later fetches may answer FetchNeedIndex.
 func (l *Log) ReleaseMemory() int {
 	n := l.recent.shrink()
+	if len(l.steps.list) == 0 {
+		l.steps.list = nil
+	}
 	for _, s := range l.segments {
 		n += s.index.release() + s.txn.release(l.recent.visible)
 	}

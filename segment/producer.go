@@ -210,6 +210,12 @@ func (t *ProducerStateTable) undo(u *producerUndo) {
 		return
 	}
 	s := t.producers[u.id]
+	if s == nil { // it has expired
+		if !u.known {
+			return
+		}
+		s = t.create(u.id)
+	}
 	if s.txnFirstOffset >= 0 && u.before.txnFirstOffset < 0 {
 		t.open.remove(s.txnFirstOffset)
 	}

@@ -65,11 +65,21 @@ type opener struct {
 // The error is one of the file system, or ErrOldFormat, ErrTopicID or *CheckpointError: then the log cannot be used, and its
 // batches were not touched.
 func OpenLog(fsys FS, dir string, cfg Config, opt OpenOptions) (*Log, RecoveryReport, error) {
+	o := newOpener(fsys, dir, cfg, opt)
+	return o.open(o.loadProducers)
+}
+
+func newOpener(fsys FS, dir string, cfg Config, opt OpenOptions) *opener {
 	o := &opener{fs: fsys, dir: dir, opt: opt, log: newLog(dir, cfg)}
-	o.log.cleaned, o.log.replicated = opt.CleanerOffset, opt.Replicated
+	o.log.cleaned = opt.CleanerOffset
 	o.report = RecoveryReport{Dir: dir, TruncatedAt: wire.NoOffset}
+	return o
+}
+
+// open is OpenLog with another way to know the producers.
+func (o *opener) open(producers func() error) (*Log, RecoveryReport, error) {
 	for _, step := range []func() error{
-		o.removeLeftovers, o.readIdentity, o.findSegments, o.openSegments, o.bound, o.loadProducers, o.finish,
+		o.removeLeftovers, o.readIdentity, o.findSegments, o.openSegments, o.bound, producers, o.finish,
 	} {
 		if err := step(); err != nil {
 			return nil, o.report, err
@@ -293,6 +303,7 @@ func (o *opener) finish() error {
 	l := o.log
 	o.report.ScannedBytes = o.walker.bytes
 	l.damage = o.report.Damage
+	l.SetReplicated(o.opt.Replicated)
 	l.ReleaseMemory()
 	if o.uncut {
 		if err := o.fs.WriteFileAtomic(o.dir+"/"+LeaderEpochCheckpoint, l.EpochCheckpoint()); err != nil {

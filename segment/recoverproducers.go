@@ -46,6 +46,15 @@ func (o *opener) loadProducers() error {
 	return o.writeSnapshot(end)
 }
 
+// keepSnapshots is loadProducers where the producers are known, and the transaction indexes right.
+func (o *opener) keepSnapshots() error {
+	snapshots, err := o.snapshots()
+	if err == nil && len(snapshots) > 0 {
+		o.log.snapshot = snapshots[0]
+	}
+	return err
+}
+
 // snapshotWorthBytes is how much of the log the search for producers must have read for its outcome to be kept: reading less
 // again after the next crash costs less than the file, its two fsyncs and the sync of the directory.
 const snapshotWorthBytes = 1 << 20

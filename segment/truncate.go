@@ -29,7 +29,12 @@ type TruncatePlan struct {
 	base   wire.Offset // base of the segment that is cut; those after it go
 	size   wire.Position
 	gone   []wire.Offset // bases of the segments that go, oldest first
-	sync   SyncPlan      // what stays is made durable too
+	sync   SyncPlan      // what stays is made durable too, with the entries that the indexes of the cut segment lack
+	index  indexWrite
+	times  indexWrite
+	knows  bool     // the producers are known without reading the log, and so is the transaction index of the cut segment
+	txn    TxnIndex // as it is after the cut
+	txns   txnIndexWrite
 	epochs LeaderEpochCache
 	active string // the active .log's name, if nothing is cut
 
@@ -73,6 +78,10 @@ func (l *Log) PlanTruncate(off wire.Offset) (p TruncatePlan, ok bool) {
 	i := l.segmentAt(off)
 	s := l.segments[i]
 	p.cuts, p.base, p.size, p.sync = true, s.baseOffset, s.size, l.PlanSync(off)
+	p.index, p.times = s.planIndex(), s.planTimeIndex(false)
+	if p.knows = l.replicated && off >= l.steps.from && s.txn.covers(off); p.knows {
+		p.txn, p.txns = s.planTxnCut(off)
+	}
 	for _, s := range l.segments[i+1:] {
 		p.gone = append(p.gone, s.baseOffset)
 	}
@@ -132,13 +141,27 @@ func (l *Log) Truncated(p TruncatePlan) {
 	if !p.cuts {
 		return
 	}
-	l.takeSegments(p.rest.segments)
+	l.takeSegments(p.rest.segments, p.base)
 	l.mend(p.to, p.rest.damage)
 	end := l.LogEndOffset()
 	l.start = min(l.start, end)
-	l.recoveryPoint, l.snapshot, l.producers = end, p.rest.snapshot, p.rest.producers
+	l.recoveryPoint, l.snapshot = end, p.rest.snapshot
 	l.recent.truncate(end)
+	l.takeProducers(&p)
 	l.unreplicated = slices.DeleteFunc(l.unreplicated, func(e endedTxn) bool { return e.last >= end })
+}
+
+// takeProducers takes back what the batches that were cut have changed, or what was found to be so without them.
+func (l *Log) takeProducers(p *TruncatePlan) {
+	if !p.knows {
+		l.producers, l.steps = p.rest.producers, producerSteps{from: l.LogEndOffset()}
+		return
+	}
+	l.steps.takeBack(&l.producers, p.to)
+	if s := l.segments[l.segmentAt(p.base)]; s.baseOffset == p.base {
+		s.txn = p.txn
+		s.txn.written(p.txns)
+	}
 }
 
 // mend forgets damage from an offset on, where the log was cut; found is what was found below it.
@@ -157,8 +180,9 @@ func (l *Log) noteDamage(found *CorruptionError) {
 	}
 }
 
-// takeSegments puts segments in the place of the log's. Those that are as they were keep their identity.
-func (l *Log) takeSegments(segments []*Segment) {
+// takeSegments puts segments in the place of the log's. Those that are as they were keep their identity; all below the one that was
+// cut keep their aborted transactions.
+func (l *Log) takeSegments(segments []*Segment, cut wire.Offset) {
 	l.size = 0
 	for i, s := range segments {
 		l.size += int64(s.size)
@@ -170,7 +194,9 @@ func (l *Log) takeSegments(segments []*Segment) {
 			segments[i] = was
 			continue
 		}
-		s.created = was.created
+		if s.created = was.created; s.baseOffset < cut {
+			s.txn = was.txn
+		}
 	}
 	l.segments = segments
 }

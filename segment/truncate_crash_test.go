@@ -17,6 +17,7 @@ import (
 type truncation struct {
 	off   wire.Offset
 	fully bool
+	known bool             // the log is replicated: its producers are known without reading it
 	next  wire.LeaderEpoch // of what the leader sends
 
 	phase   truncationPhase
@@ -47,7 +48,7 @@ func truncationConfig() segment.Config {
 
 // fill makes a log of thirty batches under four epochs, the last ten of which are not on disk.
 func (c *truncation) fill(fsys segment.FS) (*harness, error) {
-	*c = truncation{off: c.off, fully: c.fully, next: c.next}
+	*c = truncation{off: c.off, fully: c.fully, known: c.known, next: c.next}
 	if err := errors.Join(fsys.MkdirAll("/logs", 0o755), fsys.SyncDir("/")); err != nil {
 		return nil, err
 	}
@@ -55,6 +56,7 @@ func (c *truncation) fill(fsys segment.FS) (*harness, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.log.SetReplicated(c.known)
 	for i := range 30 {
 		if _, v, err := h.append(crashBatch(i), wire.LeaderEpoch(i/8)); err != nil || v != (segment.Verdict{}) {
 			return nil, errors.Join(err, verdictError(v))
@@ -197,11 +199,11 @@ func (c *truncation) again(t *testing.T, h *harness, got string) {
 }
 
 var truncations = map[string]*truncation{
-	"in the active segment": {off: 56, next: 4},
+	"in the active segment": {off: 56, next: 4, known: true},
 	"in a sealed segment":   {off: 25, next: 4},
-	"in a batch":            {off: 28, next: 5},
+	"in a batch":            {off: 28, next: 5, known: true},
 	"all but a batch":       {off: 1, next: 9},
-	"to an earlier epoch":   {off: 12, next: 1},
+	"to an earlier epoch":   {off: 12, next: 1, known: true},
 	"all":                   {off: 0, next: 0, fully: true},
 	"to a later start":      {off: 1000, next: 7, fully: true},
 	"to a start within":     {off: 30, next: 7, fully: true},

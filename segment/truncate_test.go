@@ -33,6 +33,7 @@ func TestTruncatedIsAsNeverAppended(t *testing.T) {
 		var err error
 		p.cut, err = createHarness(newLogsFS(t, seed), "/logs/p-0", cfg)
 		must(t, err)
+		p.cut.log.SetReplicated(seed%2 == 0)
 		p.never, err = createHarness(newLogsFS(t, seed), "/logs/p-0", cfg)
 		must(t, err)
 		for round := range 4 {
@@ -47,6 +48,30 @@ func TestTruncatedIsAsNeverAppended(t *testing.T) {
 				must(t, p.cut.truncate(&plan))
 			}
 			p.compare(fmt.Sprintf("seed %d, round %d", seed, round))
+		}
+	}
+}
+
+// TestTruncateReadsLittle: a replica takes the newest batches back without reading what is before them.
+func TestTruncateReadsLittle(t *testing.T) {
+	for _, replicated := range []bool{false, true} {
+		h, err := createHarness(newLogsFS(t, 1), "/logs/p-0", segment.DefaultConfig())
+		must(t, err)
+		h.log.SetReplicated(replicated)
+		value := string(make([]byte, 10_000))
+		for i := range 200 {
+			b := batchOf(wire.BatchHeader{Idempotent: true, ProducerID: 1, BaseSequence: wire.Sequence(i), Transactional: true}, value, 1000)
+			_, _, err := h.append(b, 0)
+			must(t, err)
+		}
+		h.log.ReleaseBelow(190)
+		plan, _ := h.log.PlanTruncate(195)
+		must(t, h.truncate(&plan))
+		if read := plan.Report().ScannedBytes; replicated != (read < 600_000) {
+			t.Errorf("replicated %v: %d of %d bytes read", replicated, read, h.log.Size())
+		}
+		if got := h.log.Producers(); len(got) != 1 || got[0].LastSequence != 194 || got[0].TxnStartOffset != 0 {
+			t.Errorf("replicated %v: %+v", replicated, got)
 		}
 	}
 }

@@ -59,9 +59,17 @@ func (p *TruncatePlan) cut(fsys FS) error {
 	if err != nil {
 		return err
 	}
+	if err := p.txns.run(fsys); err != nil {
+		return err
+	}
 	opt := p.open
-	opt.RecoveryPoint = min(opt.RecoveryPoint, end)
-	if p.rest, p.report, err = OpenLog(fsys, p.dir, p.config, opt); err != nil {
+	opt.RecoveryPoint = end
+	o = newOpener(fsys, p.dir, p.config, opt)
+	producers := o.loadProducers
+	if p.knows {
+		producers = o.keepSnapshots
+	}
+	if p.rest, p.report, err = o.open(producers); err != nil {
 		return err
 	}
 	p.active = p.rest.ActiveSegment().LogName()
@@ -69,20 +77,20 @@ func (p *TruncatePlan) cut(fsys FS) error {
 	return nil
 }
 
-// syncRest makes durable what stays. A file that is gone was dropped.
+// syncRest makes durable what stays, and what is known of the segment that is cut, so that little of it has to be read again. A file
+// that is gone was dropped.
 func (p *TruncatePlan) syncRest(fsys FS) error {
 	for i := range p.sync.Files {
 		if err := syncNamed(fsys, p.sync.Files[i].Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	if p.sync.Dir == "" {
-		return nil
+	if p.sync.Dir != "" {
+		if err := fsys.SyncDir(p.sync.Dir); err != nil {
+			return fmt.Errorf("segment: sync directory %s: %w", p.sync.Dir, err)
+		}
 	}
-	if err := fsys.SyncDir(p.sync.Dir); err != nil {
-		return fmt.Errorf("segment: sync directory %s: %w", p.sync.Dir, err)
-	}
-	return nil
+	return writeIndexes(fsys, p.times, p.index)
 }
 
 // cutSegment cuts the .log of s before the first batch that reaches the plan's offset, durably, and gives the offset at which it ends.

@@ -121,6 +121,18 @@ func (x *TxnIndex) cut() {
 	x.stale = true
 }
 
+// planTxnCut gives the index without what a cut at off takes, and the write that brings the file to that. Transactions of which the
+// markers are not in memory ended below what may be cut.
+func (s *Segment) planTxnCut(off wire.Offset) (TxnIndex, txnIndexWrite) {
+	c := Segment{dir: s.dir, baseOffset: s.baseOffset, txn: s.txn}
+	x := &c.txn
+	x.entries = append([]byte(nil), x.entries...)
+	for n := len(x.entries) / abortedEntrySize; n > 0 && readAborted(x.entries, n-1).LastOffset >= off; n-- {
+		x.cut()
+	}
+	return c.txn, c.planTxnIndex()
+}
+
 // load takes the whole file's entries.
 func (x *TxnIndex) load(entries []byte) {
 	*x = TxnIndex{entries: entries, flushed: int32(len(entries) / abortedEntrySize)}
