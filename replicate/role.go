@@ -57,6 +57,7 @@ func (p *Partition) Lead(now time.Duration, s LeaderState, eff *Effects) (epochs
 	if p.truncating {
 		panic("BUG: led while its log is being cut")
 	}
+	p.log.SetReplicated(len(s.Replicas) > 1)
 	if p.role == Leading && s.Epoch == p.leaderEpoch && p.reign != nil {
 		p.learn(&s.Metadata)
 		p.reign.update(now, &s, p.written)
@@ -84,6 +85,7 @@ func (p *Partition) Follow(s FollowerState, eff *Effects) {
 		return
 	}
 	p.leave(eff)
+	p.log.SetReplicated(true)
 	p.role, p.following = Following, &following{leader: s.Leader, highWatermark: p.highWatermark}
 	p.check()
 }
