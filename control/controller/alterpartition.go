@@ -23,14 +23,19 @@ func (c *Controller) AlterPartition(m *image.Image, req *kmsg.AlterPartitionRequ
 	}
 	s := c.begin(m)
 	var records []image.Record
+	taken := make(map[partitionName]bool) // a request may name a partition twice
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		out := kmsg.NewAlterPartitionResponseTopic()
 		out.TopidID = t.TopicID
 		for j := range t.Partitions {
+			name := partitionName{t.TopicID, t.Partitions[j].Partition}
 			p, record := s.alterISR(b, m.ByID(t.TopicID), isrRequest(req.Version, &t.Partitions[j]))
+			if record != nil && taken[name] {
+				p, record = refusedISR(t.Partitions[j].Partition, wire.InvalidUpdateVersion), nil
+			}
 			if record != nil {
-				records = append(records, record)
+				records, taken[name] = append(records, record), true
 			}
 			out.Partitions = append(out.Partitions, p)
 		}
@@ -38,6 +43,18 @@ func (c *Controller) AlterPartition(m *image.Image, req *kmsg.AlterPartitionRequ
 	}
 	s.add(records...)
 	return s.records, resp
+}
+
+// partitionName is a partition as a request names it.
+type partitionName struct {
+	topic wire.TopicID
+	index int32
+}
+
+func refusedISR(partition int32, code wire.ErrorCode) kmsg.AlterPartitionResponseTopicPartition {
+	out := kmsg.NewAlterPartitionResponseTopicPartition()
+	out.Partition, out.ErrorCode = partition, int16(code)
+	return out
 }
 
 // isrAsked is one partition of an AlterPartition, as all versions have it.
@@ -66,12 +83,11 @@ const recovering int8 = 1
 
 // alterISR answers for one partition. The record is nil if nothing changes.
 func (s *step) alterISR(b *image.Broker, t *image.Topic, asked isrAsked) (out kmsg.AlterPartitionResponseTopicPartition, record image.Record) {
+	if t == nil {
+		return refusedISR(asked.Partition, wire.UnknownTopicID), nil
+	}
 	out = kmsg.NewAlterPartitionResponseTopicPartition()
 	out.Partition = asked.Partition
-	if t == nil {
-		out.ErrorCode = int16(wire.UnknownTopicID)
-		return out, nil
-	}
 	p := partition{t, wire.PartitionIndex(asked.Partition), t.State(wire.PartitionIndex(asked.Partition))}
 	if code := s.checkISR(b, p.state, asked); code != wire.None {
 		out.ErrorCode = int16(code)

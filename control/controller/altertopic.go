@@ -22,8 +22,14 @@ func (c *Controller) CreatePartitions(m *image.Image, topic string, count int32,
 		return nil, Refusal{wire.InvalidReplicaAssignment, fmt.Sprintf("Attempted to add %d additional partition(s), but only %d assignment(s) were specified.",
 			count-t.Partitions, len(assignment))}
 	}
-	s := c.begin(m)
-	factor := len(t.State(0).Replicas)
+	if count-t.Partitions > partitionsMax {
+		return nil, tooManyPartitions()
+	}
+	first := t.State(0)
+	if first == nil {
+		return nil, Refusal{wire.UnknownServerError, fmt.Sprintf("Invalid state: topic %s appears to have no partitions.", topic)}
+	}
+	s, factor := c.begin(m), len(first.Replicas)
 	place := func() ([]image.PartitionState, Refusal) { return s.place(count-t.Partitions, int16(factor), "") }
 	if assignment != nil {
 		place = func() ([]image.PartitionState, Refusal) { return s.assign(t.Partitions, assignment, factor) }

@@ -39,8 +39,17 @@ func (c *Controller) CreateTopic(m *image.Image, spec TopicSpec) ([]image.Record
 		value := spec.Configs[key]
 		records = append(records, image.ConfigRecord{Resource: image.Resource{Type: image.TopicResource, Name: spec.Name}, Key: key, Value: &value})
 	}
-	s.add(appendStates(records, spec.ID, 0, states)...)
+	if err := s.try(appendStates(records, spec.ID, 0, states)...); err != nil {
+		return nil, Refusal{wire.InvalidConfig, err.Error()} // all else is ours
+	}
 	return s.records, Refusal{}
+}
+
+// partitionsMax is how many partitions one call makes at most (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH).
+const partitionsMax = 10_000
+
+func tooManyPartitions() Refusal {
+	return Refusal{wire.PolicyViolation, "Excessively large number of partitions per request."}
 }
 
 func (s *step) newTopicStates(spec TopicSpec) ([]image.PartitionState, Refusal) {
@@ -59,6 +68,9 @@ func (s *step) newTopicStates(spec TopicSpec) ([]image.PartitionState, Refusal) 
 	}
 	if factor == -1 {
 		factor = s.c.config.DefaultReplicationFactor
+	}
+	if partitions > partitionsMax {
+		return nil, tooManyPartitions()
 	}
 	return s.place(partitions, factor, fmt.Sprintf("Unable to replicate the partition %d time(s): ", factor))
 }

@@ -45,14 +45,17 @@ func (c *Controller) RegisterBroker(m *image.Image, now time.Duration, r Registr
 		b.Draining, b.Emptying = existing.Draining, existing.Emptying
 	}
 	s := c.begin(m)
-	s.add(image.BrokerRecord{Broker: b})
+	if err := s.try(image.BrokerRecord{Broker: b}); err != nil {
+		resp.ErrorCode = int16(wire.InvalidRegistration)
+		return nil, resp, Refusal{wire.InvalidRegistration, err.Error()}
+	}
+	resp.BrokerEpoch = int64(b.Epoch)
 	if again {
 		c.session(b.ID, now).lastContact = now
 	} else {
 		s.leaveEarlierRun(&b, existing, r)
 		c.sessions[b.ID] = newSession(now)
 	}
-	resp.BrokerEpoch = int64(b.Epoch)
 	return s.records, resp, Refusal{}
 }
 

@@ -22,17 +22,25 @@ func (c *Controller) begin(m *image.Image) *step {
 	return &step{c: c, m: m}
 }
 
-// add appends records and goes on from what they lead to.
+// add appends records that the controller made, and goes on from what they lead to.
 func (s *step) add(records ...image.Record) {
+	if err := s.try(records...); err != nil {
+		panic("BUG: the controller made a record that does not fit: " + err.Error())
+	}
+}
+
+// try is add for records with texts of a request's in them. The error is a *image.RecordError; nothing was appended then.
+func (s *step) try(records ...image.Record) error {
 	if len(records) == 0 {
-		return
+		return nil
 	}
 	next, err := s.m.With(records...)
 	if err != nil {
-		panic("BUG: the controller made a record that does not fit: " + err.Error())
+		return err
 	}
 	s.records, s.m, s.minISROf = append(s.records, records...), next, nil
 	s.c.index.follow(next)
+	return nil
 }
 
 // canLead judges nodes by the step's image.
