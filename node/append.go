@@ -196,6 +196,7 @@ func (l *Loop) writeFailed(p *partition, err error) {
 	}
 	p.replica.Failed(plans, wire.KafkaStorageError, &l.eff)
 	l.apply(p)
+	l.fetchFailed(p)
 	if p.rollWanted { // the segment may have room now
 		p.rolling, p.rollWanted = false, false
 		p.drainQueue()
@@ -226,6 +227,7 @@ func (l *Loop) finishRuns() {
 		}
 		p.replica.Written(last.LastOffset+1, &l.eff)
 		l.apply(p)
+		l.fetchable(p)
 		l.tryRoll(p)
 	}
 	clear(l.runs)

@@ -19,6 +19,7 @@ type fetchRequest struct {
 	conn    *Conn
 	pending *pending
 	version wire.APIVersion
+	by      fetcherOf
 	session *fetchSession
 	// incremental answers leave out what has not changed; committed ones what no transaction has decided.
 	incremental        bool
@@ -33,8 +34,10 @@ type fetchRequest struct {
 	// generation numbers the waits: a wake of an earlier one is stale. It is read by owners in FetchWaiters' copies only.
 	generation uint32
 	waiting    bool
-	final      bool
-	abandoned  bool
+	// again says that it has waited, so that what a follower's says of its log has been noted.
+	again     bool
+	final     bool
+	abandoned bool
 	// held is what the parts are charged with.
 	held     int
 	deadline timer
@@ -53,6 +56,8 @@ type fetchPart struct {
 
 	code                                wire.ErrorCode
 	highWatermark, lastStable, logStart wire.Offset
+	// bound is up to where it may read.
+	bound wire.Offset
 	// aborted are the transactions that a reader of committed records leaves out; nil if it reads all.
 	aborted   []wire.AbortedTransaction
 	diverging wire.EpochEndOffset
@@ -93,8 +98,11 @@ func (l *Loop) serveFetch(c *Conn, h wire.RequestHeader, body []byte) {
 	c.serial = true
 	f := &c.fetch
 	f.pending, f.version = c.begin(h), h.Version
-	f.minBytes, f.maxBytes = int(in.MinBytes), min(int(in.MaxBytes), l.node.Config().FetchBytesMax)
-	f.maxBytes = l.node.quotas.fetchMax(quotaClient(&c.client), f.maxBytes)
+	f.by, f.again = l.node.fetcher(in, h.Version), false
+	f.minBytes, f.maxBytes = int(in.MinBytes), int(in.MaxBytes)
+	if !f.by.follower() {
+		f.maxBytes = l.node.quotas.fetchMax(quotaClient(&c.client), min(f.maxBytes, l.node.Config().FetchBytesMax))
+	}
 	f.minBytes = min(f.minBytes, max(f.maxBytes, 0))
 	f.expires = l.mono + min(time.Duration(max(in.MaxWaitMS, 0))*time.Millisecond, fetchWaitMax)
 	f.final = in.MaxWaitMS <= 0 || in.MinBytes <= 0
@@ -205,7 +213,7 @@ func (f *fetchRequest) wait() {
 	if len(f.noted) > 2*len(f.parts)+notedKeep { // what it waited for has changed: deleted topics, other subscriptions
 		f.forgetNoted()
 	}
-	f.waiting = true
+	f.waiting, f.again = true, true
 	f.generation++
 	l.timers.set(&f.deadline, f.expires)
 	w := replicate.FetchWaiter{Ref: f, Generation: f.generation}
@@ -217,8 +225,8 @@ func (f *fetchRequest) wait() {
 		}
 		f.note(p.part)
 		if p.part.loop != l {
-			remote = addNote(remote, w, p)
-		} else if f.waiting && (p.part.stopped != wire.None || !p.part.replica.WaitFetch(w, p.highWatermark)) {
+			remote = f.addNote(remote, w, p)
+		} else if f.waiting && !p.part.waitFor(w, &f.by, p.seen(&f.by)) {
 			f.woken(w.Generation)
 			return
 		}
@@ -269,6 +277,7 @@ func (f *fetchRequest) forgetNoted() {
 type fetchNote struct {
 	owner  *Loop
 	waiter replicate.FetchWaiter
+	by     fetcherOf
 	parts  []fetchSeen
 }
 
@@ -277,20 +286,20 @@ type fetchSeen struct {
 	seen wire.Offset
 }
 
-func addNote(notes []*fetchNote, w replicate.FetchWaiter, p *fetchPart) []*fetchNote {
+func (f *fetchRequest) addNote(notes []*fetchNote, w replicate.FetchWaiter, p *fetchPart) []*fetchNote {
 	for _, n := range notes {
 		if n.owner == p.part.loop {
-			n.parts = append(n.parts, fetchSeen{p.part, p.highWatermark})
+			n.parts = append(n.parts, fetchSeen{p.part, p.seen(&f.by)})
 			return notes
 		}
 	}
-	return append(notes, &fetchNote{owner: p.part.loop, waiter: w, parts: []fetchSeen{{p.part, p.highWatermark}}})
+	return append(notes, &fetchNote{owner: p.part.loop, waiter: w, by: f.by, parts: []fetchSeen{{p.part, p.seen(&f.by)}}})
 }
 
 // handle runs on the partitions' owner.
 func (n *fetchNote) handle(l *Loop) {
 	for _, s := range n.parts {
-		if s.part.stopped != wire.None || !s.part.replica.WaitFetch(n.waiter, s.seen) {
+		if !s.part.waitFor(n.waiter, &n.by, s.seen) {
 			l.wakeFetch(n.waiter.Ref.(*fetchRequest), n.waiter.Generation)
 			return
 		}

@@ -24,6 +24,8 @@ type fetchShare struct {
 	from    wire.Offset
 	// tries counts how often part next was planned again because a file of its aborted transactions was gone.
 	tries int
+	// noted says that what a follower's part next says of its log has been noted.
+	noted bool
 	done  bool
 }
 
@@ -55,7 +57,7 @@ func (s *fetchShare) plan() {
 // planned goes on to the next part.
 func (s *fetchShare) planned() {
 	s.next++
-	s.located, s.from, s.tries = nil, wire.NoOffset, 0
+	s.located, s.from, s.tries, s.noted = nil, wire.NoOffset, 0, false
 }
 
 // planPart finds one part's range; false if the share is parked until a file or an index is there.
@@ -67,12 +69,15 @@ func (l *Loop) planPart(s *fetchShare, p *fetchPart) bool {
 		p.fail(wire.KafkaStorageError)
 		return true
 	}
-	if code := part.checkFetch(p); code != wire.None {
-		p.fail(code)
+	read := l.read(s, p)
+	if p.diverging = read.Diverging; read.Code != wire.None {
+		p.fail(read.Code)
+		if read.Diverging.Set { // tells a follower where this log begins and ends
+			p.logStart = read.LogStart
+		}
 		return true
 	}
-	p.code, p.highWatermark, p.logStart = wire.None, part.replica.HighWatermark(), part.log().LogStartOffset()
-	p.lastStable = part.replica.LastStableOffset()
+	p.code, p.highWatermark, p.lastStable, p.logStart, p.bound = wire.None, read.HighWatermark, read.LastStable, read.LogStart, read.Bound
 	if p.diverging.Set {
 		return true
 	}
@@ -80,11 +85,10 @@ func (l *Loop) planPart(s *fetchShare, p *fetchPart) bool {
 	if s.from >= 0 {
 		from = s.from
 	}
-	bound := p.highWatermark
 	if s.request.committed {
-		bound, p.aborted = p.lastStable, noneAborted
+		p.aborted = noneAborted
 	}
-	plan := part.log().PlanFetch(from, bound)
+	plan := part.log().PlanFetch(from, p.bound)
 	switch plan.Status {
 	case segment.FetchEmpty:
 		return true
@@ -106,39 +110,6 @@ func (l *Loop) planPart(s *fetchShare, p *fetchPart) bool {
 // fail answers the part with an error; Kafka tells no offsets beside one.
 func (p *fetchPart) fail(code wire.ErrorCode) {
 	p.code, p.highWatermark, p.lastStable, p.logStart, p.aborted = code, wire.NoOffset, wire.NoOffset, wire.NoOffset, nil
-}
-
-// checkFetch says whether the partition is served at all, and applies KIP-320.
-func (part *partition) checkFetch(p *fetchPart) wire.ErrorCode {
-	switch {
-	case part.stopped != wire.None:
-		return part.stopped
-	case !part.leads.Load():
-		return wire.NotLeaderOrFollower
-	}
-	return part.checkEpoch(p)
-}
-
-// checkEpoch applies KIP-320: a client that knows another leader than this one is told so, and one whose last record
-// this log does not have, where they part.
-func (part *partition) checkEpoch(p *fetchPart) wire.ErrorCode {
-	mine := part.replica.LeaderEpoch()
-	switch asked := p.ask.CurrentLeaderEpoch; {
-	case asked >= 0 && asked < mine:
-		return wire.FencedLeaderEpoch
-	case asked > mine:
-		return wire.UnknownLeaderEpoch
-	}
-	if last := p.ask.LastFetchedEpoch; last >= 0 {
-		epoch, end := part.log().EndOffsetForEpoch(last)
-		if end < 0 {
-			return wire.OffsetOutOfRange
-		}
-		if epoch < last || end < p.ask.FetchOffset {
-			p.diverging = wire.EpochEndOffset{Set: true, Epoch: epoch, EndOffset: end}
-		}
-	}
-	return wire.None
 }
 
 // located is what a goroutine found of a plan: its exact range, or why there is none.

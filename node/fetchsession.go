@@ -25,6 +25,8 @@ type fetchSession struct {
 	used      time.Duration
 	// busy says that a connection's request is reading parts.
 	busy bool
+	// follower says that a replica's node has it: it makes room for nobody, and counts for none of those who want some.
+	follower bool
 }
 
 // fetchTold is what the client knows of a partition.
@@ -67,20 +69,23 @@ func (fs *fetchSessions) open(l *Loop, f *fetchRequest, in *wire.FetchRequest) w
 // without a session.
 const sessionPartsMax = 100_000
 
-// parts counts the partitions of all sessions.
+// parts counts the partitions of all sessions of consumers.
 func (fs *fetchSessions) parts() (n int) {
 	for _, s := range fs.byID {
-		n += len(s.parts)
+		if !s.follower {
+			n += len(s.parts)
+		}
 	}
 	return n
 }
 
 // make opens a session over the request's partitions, or none if there is no room.
 func (fs *fetchSessions) make(l *Loop, f *fetchRequest) *fetchSession {
-	if len(f.parts) == 0 || !fs.room(l) || fs.parts()+len(f.parts) > sessionPartsMax {
+	follower := f.by.follower()
+	if len(f.parts) == 0 || !follower && (!fs.room(l) || fs.parts()+len(f.parts) > sessionPartsMax) {
 		return nil
 	}
-	s := &fetchSession{epoch: 1, byTopicID: f.version >= 13, parts: f.parts, used: l.mono, busy: true}
+	s := &fetchSession{epoch: 1, follower: follower, byTopicID: f.version >= 13, parts: f.parts, used: l.mono, busy: true}
 	for s.id == 0 || l.node.sessions.of(s.id) != nil {
 		s.id = rand.Int32N(math.MaxInt32)
 	}
@@ -98,14 +103,19 @@ func (fs *fetchSessions) drop(l *Loop, id int32) {
 
 // room makes room for one session, if there is any to be had.
 func (fs *fetchSessions) room(l *Loop) bool {
-	if len(fs.byID) < fs.max {
-		return true
-	}
 	var oldest *fetchSession
+	consumers := 0
 	for _, s := range fs.byID {
+		if s.follower {
+			continue
+		}
+		consumers++
 		if !s.busy && (oldest == nil || s.used < oldest.used) {
 			oldest = s
 		}
+	}
+	if consumers < fs.max {
+		return true
 	}
 	if oldest == nil || l.mono-oldest.used < sessionEvictAge {
 		return false
@@ -127,7 +137,7 @@ func (fs *fetchSessions) resume(l *Loop, f *fetchRequest, in *wire.FetchRequest)
 	}
 	before := len(s.parts)
 	s.update(l.node, f.version, in)
-	if len(s.parts) > before && fs.parts() > sessionPartsMax {
+	if len(s.parts) > before && !s.follower && fs.parts() > sessionPartsMax {
 		fs.drop(l, s.id) // the client begins anew, and may do without
 		return wire.FetchSessionIDNotFound
 	}

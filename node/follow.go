@@ -340,14 +340,28 @@ func (l *Loop) follow(p *partition, t *topic, state *image.PartitionState, versi
 		Version: wire.BrokerEpoch(version), Registered: wire.BrokerEpoch(n.cluster.broker.epoch.Load()),
 		Epoch: state.LeaderEpoch, PartitionEpoch: state.PartitionEpoch, Ref: p,
 	}
-	if cfg := n.Config(); state.Leader != cfg.NodeID {
+	switch cfg := n.Config(); {
+	case state.Leader == cfg.NodeID && p.replica.Truncating():
+		p.toLead = func(l *Loop) { l.follow(p, t, state, version) }
+		return
+	case state.Leader != cfg.NodeID:
+		p.toLead = nil
 		p.replica.Follow(replicate.FollowerState{Metadata: meta, Leader: state.Leader}, &l.eff)
-	} else if p.replica.Lead(l.mono, replicate.LeaderState{
+	case p.replica.Lead(l.mono, replicate.LeaderState{
 		Metadata: meta, Self: cfg.NodeID, Replicas: state.Replicas, ISR: state.ISR,
 		MinISR: t.config.MinInSyncReplicas, LagMax: time.Duration(cfg.ReplicaLagMS) * time.Millisecond,
-	}, &l.eff) {
+	}, &l.eff):
 		l.writeEpochs(p)
 	}
 	p.leads.Store(p.replica.Role() == replicate.Leading)
 	l.apply(p)
+	l.fetchFrom(p)
+}
+
+// leadLater takes up metadata that had to wait for the log to be cut.
+func (l *Loop) leadLater(p *partition) {
+	if lead := p.toLead; lead != nil && p.stopped == wire.None {
+		p.toLead = nil
+		lead(l)
+	}
 }

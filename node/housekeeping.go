@@ -83,6 +83,10 @@ func (n *Node) startHousekeeping() {
 	n.every(ms(c.ProducerIDExpirationCheckMS), n.expireProducers)
 	n.every(flushCheckInterval, n.flushByTime)
 	n.every(time.Minute, n.closeIdleFiles)
+	if n.cluster != nil {
+		go n.isr.run()
+		n.every(ms(c.ReplicaLagMS)/2, n.shrinkISRs)
+	}
 }
 
 // flushCheckInterval is how often flush.ms and flush.messages of the policy interval are looked at, Kafka's

@@ -49,7 +49,10 @@ type Loop struct {
 	works   background
 	timers  timerHeap
 	indexes indexMemory
-	cold    coldReads
+	// replicators fetch, by leader, for the partitions that follow; replicating are those that may have something to ask for.
+	replicators map[wire.NodeID]*replicator
+	replicating []*replicator
+	cold        coldReads
 
 	// wall is the wall clock at the start of the turn, for record timestamps; mono the monotonic one, for the rest.
 	wall wire.Timestamp
@@ -163,6 +166,7 @@ func (l *Loop) turn(events []iouring.Event) {
 	l.timers.fire(l)
 	l.flushAppends()
 	l.sync.start(l)
+	l.replicate()
 	l.resumeStarved()
 	l.flushConns()
 	l.shedAnswers()

@@ -113,7 +113,9 @@ type loopMetrics struct {
 	rolls, coldRanges, coldLookups                  *metrics.Counter
 	syncs, syncedPartitions                         *metrics.Counter
 	journalFull, checkpoints                        *metrics.Counter
-	engine                                          engineMetrics
+	// replicated are bytes that followers were sent by their leaders, truncations logs that were cut.
+	replicated, truncations *metrics.Counter
+	engine                  engineMetrics
 }
 
 func newLoopMetrics(m *nodeMetrics, loop int) loopMetrics {
@@ -127,6 +129,7 @@ func newLoopMetrics(m *nodeMetrics, loop int) loopMetrics {
 		rolls: c("segment_rolls_total"), coldRanges: c("fetch_cold_ranges_total"), coldLookups: c("fetch_cold_lookups_total"),
 		syncs: c("sync_rounds_total"), syncedPartitions: c("sync_round_partitions_total"),
 		journalFull: c("journal_full_total"), checkpoints: c("journal_checkpoints_total"),
+		replicated: c("replicated_bytes_total"), truncations: c("log_truncations_total"),
 		engine: newEngineMetrics(c),
 	}
 }

@@ -45,8 +45,11 @@ type Node struct {
 	// cleanerStopped is closed when the cleaner has ended.
 	cleanerStopped chan struct{}
 
-	// cluster is nil for a node of its own.
+	// cluster is nil for a node of its own, and isr has nothing to do there.
 	cluster *cluster
+	isr     *isrProposer
+	// truncations are the places of those who cut logs.
+	truncations chan struct{}
 	// interrupt ends a start that waits for other nodes; nil: nothing does.
 	interrupt <-chan struct{}
 	// serving says that clients are served; a node of a cluster answers other nodes before.

@@ -77,6 +77,12 @@ type partition struct {
 	jobs int
 	// published are offsets for readers on other threads, as of the last event.
 	published publishedOffsets
+	// replicator fetches it while it follows, since fetchEpoch; fetchedRest is what of an answer waits for a segment.
+	replicator  *replicator
+	fetchEpoch  wire.LeaderEpoch
+	fetchedRest []byte
+	// toLead is metadata that has this node lead, held back while the log is being cut; nil if there is none.
+	toLead func(l *Loop)
 	// dirtySince is when the policy interval last found it behind, 0 while it is not.
 	dirtySince time.Duration
 }
@@ -180,6 +186,12 @@ func (l *Loop) apply(p *partition) {
 			w.Ref.(*shareWatch).moved()
 		}
 	}
+	for _, t := range l.eff.Truncations {
+		l.truncate(t.Ref.(*partition), t)
+	}
+	for _, q := range l.eff.Proposals {
+		l.node.isr.propose(q)
+	}
 	l.eff.Reset()
 	l.applying = false
 }
@@ -240,11 +252,16 @@ func (l *Loop) rollFailed(p *partition, err error) {
 	for _, item := range queue {
 		l.finishItem(item, replicate.Refused(item, wire.KafkaStorageError))
 	}
+	l.fetchFailed(p)
 }
 
-// drainQueue appends what waited, in order, until the partition has to roll again. An item leaves the queue after it was
+// drainQueue appends what waited, in order, until the partition has to roll again: what was fetched of a leader, or what clients sent. An item leaves the queue after it was
 // appended, so that a request which its answer lets in gets behind the others.
 func (p *partition) drainQueue() {
+	if p.fetchedRest != nil && p.stopped == wire.None {
+		p.loop.appendFetched(p, p.fetchedRest)
+		p.loop.fetchable(p)
+	}
 	for len(p.queue) > 0 && !p.rolling && !p.held && p.stopped == wire.None {
 		if !p.append(p.queue[0]) {
 			p.loop.roll(p)
@@ -268,6 +285,7 @@ func (l *Loop) stop(p *partition, code wire.ErrorCode) {
 		l.finishItem(item, replicate.Refused(item, code))
 	}
 	p.stopVerifying(code)
+	l.fetchFrom(p)
 	p.plans = nil
 	l.runs = slices.DeleteFunc(l.runs, func(r writtenRun) bool { return r.p == p })
 	l.resumeParked(p)

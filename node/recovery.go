@@ -296,7 +296,7 @@ type journalTarget struct {
 func (n *Node) journalConfig() segment.JournalConfig {
 	var salt [8]byte
 	_, _ = rand.Read(salt[:])
-	cfg := segment.JournalConfig{Bytes: n.Config().JournalBytes, Salt: binary.BigEndian.Uint64(salt[:])}
+	cfg := segment.JournalConfig{Bytes: n.Config().JournalBytes, Truncations: n.cluster != nil, Salt: binary.BigEndian.Uint64(salt[:])}
 	cfg.TrackBytes = min(segment.DefaultJournalTrackBytes, cfg.Bytes/2)
 	return cfg
 }

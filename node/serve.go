@@ -110,6 +110,7 @@ func newNode(cfg *config.Config) *Node {
 	n.growing = newGrowingTurns(cfg.Loops)
 	n.decoding = newDecodeLimit()
 	n.recordReaders = make(chan struct{}, recordReaders)
+	n.truncations, n.isr = make(chan struct{}, truncationsAtOnce), newISRProposer(n)
 	n.moves = newLogMoves(cfg.MovesAtOnce())
 	n.quotas, n.connectionRates = newClientQuotas(cfg, n.started), newConnectionRates(cfg, n.started)
 	n.metrics.quotaClients(n.quotas)

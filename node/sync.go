@@ -27,6 +27,8 @@ type syncer struct {
 	round   []syncTarget
 	// roundSpare is the last round's array, for reuse.
 	roundSpare []syncTarget
+	// calls are to be made after the next round, roundCalls after the one in flight.
+	calls, roundCalls []func()
 	// inFlight counts the syncs of the round that are out.
 	inFlight int
 	// covers is the journal's sequence number that the sync in flight reaches.
@@ -136,9 +138,10 @@ func (s *syncer) start(l *Loop) {
 		return
 	}
 	s.checkpoint(l)
-	if s.inFlight > 0 || len(s.pending) == 0 {
+	if s.inFlight > 0 || len(s.pending)+len(s.calls) == 0 {
 		return
 	}
+	s.roundCalls, s.calls = s.calls, nil
 	for _, p := range s.pending {
 		p.syncing = false
 		s.round = append(s.round, syncTarget{p, p.replica.WrittenEnd()})
@@ -196,10 +199,24 @@ func (s *syncer) finish(l *Loop) {
 		if !t.p.failing() {
 			t.p.replica.Synced(t.end, &l.eff)
 			l.apply(t.p)
+			l.fetchable(t.p)
 		}
 	}
 	clear(round)
 	s.roundSpare = round[:0]
+	calls := s.roundCalls
+	s.roundCalls = nil
+	for _, f := range calls {
+		f()
+	}
+}
+
+// afterRound calls f on the loop when everything that the journal has now is on disk.
+func (s *syncer) afterRound(f func()) { s.calls = append(s.calls, f) }
+
+// writeTruncation journals that a log is about to be cut; false if the journal has no room before its next checkpoint.
+func (s *syncer) writeTruncation(l *Loop, e segment.JournalEntry) bool {
+	return s.writeEntries(l, []segment.JournalEntry{e}) == 1
 }
 
 // checkpoint puts the journalled batches on disk in their segments, in the background, so that the journal can be

@@ -66,6 +66,7 @@ func (l *Loop) busy() bool {
 // engine, which cancels and awaits them all.
 func (l *Loop) teardown() {
 	l.closeAll()
+	l.closeReplicators()
 	_ = l.engine.Close()
 	l.conns.all(func(c *Conn) {
 		c.ops = 0

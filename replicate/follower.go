@@ -106,6 +106,9 @@ func (p *Partition) AppendFetched(b wire.RecordBatch, now wire.Timestamp) (segme
 	return p.log.AppendReplicated(b, now), Planned
 }
 
+// Truncating says whether a Truncation is to be carried out yet.
+func (p *Partition) Truncating() bool { return p.truncating }
+
 // Truncated says that a Truncation has been carried out, in the files and in the Log. durable says that what is left of the log is on
 // disk, as it is when a segment.TruncatePlan has run; it is not where there was nothing to cut.
 func (p *Partition) Truncated(durable bool, eff *Effects) {

@@ -44,6 +44,9 @@ func (p *Partition) ISRAnswered(now time.Duration, q ISRProposal, a ISRAnswer, e
 	}
 }
 
+// Replicated says whether a leader has followers.
+func (p *Partition) Replicated() bool { return p.reign != nil && len(p.reign.others) > 0 }
+
 // Tick drops who has not been caught up for replica.lag.time.max.ms from the ISR. The owner calls it every half of that.
 func (p *Partition) Tick(now time.Duration, eff *Effects) {
 	r := p.reign

@@ -1,0 +1,132 @@
+package node
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/ringmill/ringmill/wire"
+)
+
+// replicaLink is a replicator's goroutine and connection: it sends one request at a time, and hands what comes of it to the loop.
+type replicaLink struct {
+	replicator *replicator
+	node       *Node
+	conn       *peerConn
+	addr       string
+}
+
+func newReplicaLink(r *replicator) *replicaLink {
+	return &replicaLink{replicator: r, node: r.loop.node}
+}
+
+// run ends when the loop does.
+func (k *replicaLink) run() {
+	defer k.disconnect()
+	for request := range k.requests() {
+		answer, err := k.exchange(request)
+		if err != nil {
+			k.disconnect()
+			k.rest()
+		}
+		if k.node.hasStopped() {
+			continue
+		}
+		k.replicator.loop.send(messageFunc(func(*Loop) { k.replicator.take(answer, err) }))
+	}
+}
+
+func (k *replicaLink) requests() <-chan []byte { return k.replicator.requests }
+
+// rest waits before a leader is asked again that could not be.
+func (k *replicaLink) rest() {
+	timer := time.NewTimer(time.Duration(k.node.Config().ReplicaFetchBackoffMS) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-k.node.quit:
+	}
+}
+
+func (k *replicaLink) disconnect() {
+	if k.conn != nil {
+		k.conn.close()
+		k.conn = nil
+	}
+}
+
+// exchange sends a request and gives the body of its answer, in memory of its own.
+func (k *replicaLink) exchange(request []byte) ([]byte, error) {
+	addr, err := k.node.peerAddress(k.replicator.leader)
+	if err != nil {
+		return nil, err
+	}
+	if k.conn != nil && addr != k.addr { // it has registered anew, elsewhere
+		k.disconnect()
+	}
+	deadline := time.Now().Add(k.patience())
+	if k.conn == nil {
+		if k.conn, err = dialPeer(addr, deadline); err != nil {
+			return nil, err
+		}
+		k.addr = addr
+	}
+	k.conn.correlation++
+	h := wire.RequestHeader{Key: wire.KeyFetch, Version: replicaFetchVersion, CorrelationID: k.conn.correlation}
+	if err := k.conn.write(appendPeerFrame(nil, h, request), deadline); err != nil {
+		return nil, err
+	}
+	return k.receive(deadline)
+}
+
+// patience is how long a leader may take: it waits for records by itself, and a socket that is stuck is given up.
+func (k *replicaLink) patience() time.Duration {
+	cfg := k.node.Config()
+	return time.Duration(cfg.ReplicaFetchWaitMS)*time.Millisecond + replicaSocketPatience
+}
+
+// replicaSocketPatience is Kafka's default of replica.socket.timeout.ms.
+const replicaSocketPatience = 30 * time.Second
+
+func (k *replicaLink) receive(deadline time.Time) ([]byte, error) {
+	c := k.conn
+	if err := c.conn.SetReadDeadline(deadline); err != nil {
+		return nil, err
+	}
+	var head [responseHeadBytes]byte
+	if _, err := io.ReadFull(c.in, head[:]); err != nil {
+		return nil, err
+	}
+	size := int64(binary.BigEndian.Uint32(head[:])) - (responseHeadBytes - 4)
+	switch {
+	case wire.CorrelationID(binary.BigEndian.Uint32(head[4:])) != c.correlation:
+		return nil, errors.New("node: an answer to another request")
+	case size < 0 || size > peerResponseBytesMax:
+		return nil, fmt.Errorf("node: an answer of %d bytes", size)
+	}
+	body := make([]byte, size)
+	_, err := io.ReadFull(c.in, body)
+	return body, err
+}
+
+// responseHeadBytes are the length, the correlation id and the empty tags of a Fetch's answer.
+const responseHeadBytes = 9
+
+// peerAddress is where another node is reached, by its registration.
+func (n *Node) peerAddress(id wire.NodeID) (string, error) {
+	b := n.Image().Broker(id)
+	if b == nil {
+		return "", fmt.Errorf("node: node %d is not registered", id)
+	}
+	name := n.interBroker().name
+	for _, e := range b.Endpoints {
+		if e.Listener == name {
+			return net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))), nil
+		}
+	}
+	return "", fmt.Errorf("node: node %d has no listener %s", id, name)
+}
