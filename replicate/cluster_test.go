@@ -33,7 +33,7 @@ import (
 //	wait N ref= [seen=], cancel N ref=                        a replica's fetch waits
 //	crash N [power], restart N registered= [empty]            empty: its disk is a new one
 //	start N to=                                               the log's start rises, by retention or DeleteRecords
-//	log N                                                     the records that are written
+//	log N, epochs N                                           the records that are written, the epoch cache
 //	watermark N                                               the low watermark of DeleteRecords, and whether the high one is old
 //	replicas N                                                what N knows of the replicas
 //
@@ -79,7 +79,7 @@ func (c *clusterPlayer) run() {
 		"lead": c.lead, "follow": c.follow, "produce": c.produce, "write": c.write, "sync": c.sync, "keep": c.keep, "ask": c.ask, "take": c.take,
 		"fetch": c.fetch, "truncate": c.truncate, "tick": func() { c.n.Tick(c.now) }, "min": c.min, "ineligible": c.ineligible, "policy": c.policy,
 		"checkpoint": func() { c.n.Checkpoint() }, "expire": c.expire, "isr": c.isr, "consume": c.consume, "wait": c.wait, "cancel": c.cancel,
-		"crash": c.crash, "restart": c.restart, "log": c.log, "watermark": c.watermark,
+		"crash": c.crash, "restart": c.restart, "log": c.log, "epochs": c.epochs, "watermark": c.watermark,
 		"replicas": c.replicas, "start": func() { c.n.Log.AdvanceStart(wire.Offset(c.num("to", 0))) },
 	}[c.d.Cmd]
 	if command == nil {
@@ -146,8 +146,12 @@ func (c *clusterPlayer) lead() {
 		Metadata: m, Self: c.n.ID, Replicas: c.ids("replicas", "1,2,3"), ISR: c.ids("isr", "1,2,3"),
 		MinISR: int(c.num("min", 1)), LagMax: time.Duration(c.num("lag", 10_000)) * time.Millisecond,
 	}, &c.n.Effects) {
-		c.printf("epochs: %s", strings.Join(strings.Fields(string(c.n.Log.EpochCheckpoint()))[2:], " "))
+		c.epochs()
 	}
+}
+
+func (c *clusterPlayer) epochs() {
+	c.printf("epochs: %s", strings.Join(strings.Fields(string(c.n.Log.EpochCheckpoint()))[2:], " "))
 }
 
 func (c *clusterPlayer) follow() {

@@ -15,14 +15,15 @@ type following struct {
 // Position is where a follower's log ends: what its next Fetch asks from, and what an answer must be to.
 type Position struct {
 	Offset wire.Offset
-	// LastEpoch is the leader epoch of the record below Offset; wire.NoLeaderEpoch if the log is empty.
+	// LastEpoch is the newest leader epoch that the log knows, wire.NoLeaderEpoch if none: that of the record below Offset, or a later one
+	// that has no record, of a leader that this replica was. The leader of the day does not know such a one, so that the logs part by it,
+	// and it is cut off.
 	LastEpoch wire.LeaderEpoch
 }
 
 // Position is where the log ends, planned appends included.
 func (p *Partition) Position() Position {
-	end := p.log.LogEndOffset()
-	return Position{end, p.log.EpochAt(end - 1)}
+	return Position{p.log.LogEndOffset(), p.log.LatestEpoch()}
 }
 
 // MayFetch says whether a follower may ask for what is beyond Position: by asking it promises to keep all below.

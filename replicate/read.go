@@ -14,7 +14,7 @@ type ReplicaPosition struct {
 	Eligible    bool
 	// Offset is the next one to fetch: the replica keeps all below it.
 	Offset, LogStart wire.Offset
-	// LastEpoch is the leader epoch of the record below Offset, CurrentEpoch that in which it follows; wire.NoLeaderEpoch: not told.
+	// LastEpoch is the newest leader epoch of the replica's log, CurrentEpoch that in which it follows; wire.NoLeaderEpoch: not told.
 	LastEpoch, CurrentEpoch wire.LeaderEpoch
 	// Again says that the fetch has waited since its position was taken note of.
 	Again bool
