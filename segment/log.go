@@ -65,6 +65,8 @@ type Log struct {
 	steps         producerSteps    // what the newest batches have changed, if it is replicated
 	behind        bool             // the journal has batches that the log cannot take
 	truncating    bool             // between PlanTruncate or PlanTruncateFully and Truncated
+	cutTo         wire.Offset      // where the plan that is out may have cut the files already
+	emptying      bool             // it empties the log
 }
 
 func newLog(dir string, cfg Config) *Log {

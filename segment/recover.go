@@ -239,6 +239,7 @@ func (o *opener) bound() error {
 	if o.opt.Clean && o.report.Damage == nil {
 		l.recoveryPoint = end
 	}
+	l.cleaned = min(l.cleaned, end) // a truncation may have cut what was cleaned
 	for _, s := range l.segments {
 		l.size += int64(s.size)
 	}

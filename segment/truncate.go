@@ -16,6 +16,9 @@ import (
 //	JournalEntry, journalled, synced if the journal may have batches of the log: else it would bring back what was cut
 //	Run (cold) → Truncated           durable: what is appended from here on is never mixed up with what was cut
 //
+// A plan that was not run, or failed, may be run again, or be replaced by another one: that cuts at the lower of both offsets, and
+// empties the log if the first one did.
+//
 // A crash before Run has returned leaves the log as it was, or cut at any batch from the plan's offset on.
 type TruncatePlan struct {
 	dir    string
@@ -66,12 +69,15 @@ func (p *TruncatePlan) JournalEntry(partition wire.PartitionIndex) JournalEntry 
 func (l *Log) PlanTruncate(off wire.Offset) (p TruncatePlan, ok bool) {
 	l.mustBeStill()
 	end := l.LogEndOffset()
-	if off < end && off <= l.start {
+	if l.truncating {
+		off = min(off, l.cutTo)
+	}
+	if off < end && off <= l.start || l.emptying {
 		return l.PlanTruncateFully(off), true
 	}
 	p = l.newTruncation(min(off, end))
 	if changed := p.epochs.TruncateFromEnd(p.to); off >= end {
-		l.truncating = changed
+		l.truncating, l.cutTo = changed, end
 		l.mend(end, nil)
 		return p, changed
 	}
@@ -95,7 +101,7 @@ func (l *Log) PlanTruncateFully(start wire.Offset) TruncatePlan {
 	l.mustBeStill()
 	p := l.newTruncation(start)
 	p.cuts, p.fully, p.epochs = true, true, LeaderEpochCache{}
-	l.start = start
+	l.start, l.emptying = start, true
 	l.beginTruncation(&p, 0) // a crash may leave the log at any length
 	return p
 }
@@ -111,12 +117,12 @@ func (l *Log) newTruncation(to wire.Offset) TruncatePlan {
 func (l *Log) beginTruncation(p *TruncatePlan, point wire.Offset) {
 	p.point, l.recoveryPoint = point, point
 	l.cleaned = min(l.cleaned, p.to)
-	l.truncating = true
+	l.truncating, l.cutTo = true, p.to
 }
 
 func (l *Log) mustBeStill() {
-	if l.rolling || l.swapping || l.truncating {
-		panic("BUG: truncation of a log that rolls, swaps or is being truncated")
+	if l.rolling || l.swapping {
+		panic("BUG: truncation of a log that rolls or swaps")
 	}
 }
 
@@ -136,7 +142,7 @@ func (l *Log) Truncated(p TruncatePlan) {
 	if !l.truncating || p.rest == nil && p.cuts {
 		panic("BUG: truncated without a plan that has run")
 	}
-	l.truncating = false
+	l.truncating, l.emptying = false, false
 	l.epochs, l.epochsDirty = p.epochs, false
 	if !p.cuts {
 		return

@@ -1,11 +1,14 @@
 package segment_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 
 	"github.com/ringmill/ringmill/segment"
+	"github.com/ringmill/ringmill/segment/segmenttest"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -169,4 +172,61 @@ func (p *truncatedPair) observe(h *harness) string {
 		out += fmt.Sprintln(ts, off, at, epoch, found)
 	}
 	return out
+}
+
+// TestTruncatePlansReplaced: a plan that was not run, or failed halfway, is replaced by another one.
+func TestTruncatePlansReplaced(t *testing.T) {
+	for _, c := range []struct {
+		offs  []wire.Offset // of the plans, the last of which is run
+		fully int           // the plan that empties the log; -1: none
+		fail  int           // operations of the first plan
+		want  wire.Offset
+	}{
+		{offs: []wire.Offset{30, 30}, fully: -1, want: 30},
+		{offs: []wire.Offset{30, 20, 25}, fully: -1, fail: 4, want: 20},
+		{offs: []wire.Offset{10, 39}, fully: -1, fail: 9, want: 10},
+		{offs: []wire.Offset{10, 100}, fully: -1, want: 10},
+		{offs: []wire.Offset{500, 30}, fully: 0, fail: 5, want: 30},
+		{offs: []wire.Offset{30, 500}, fully: 1, fail: 5, want: 500},
+		{offs: []wire.Offset{500, 500}, fully: 0, want: 500},
+	} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			fsys := newLogsFS(t, 1)
+			h, err := createHarness(fsys, "/logs/p-0", smallConfig())
+			must(t, err)
+			for range 40 {
+				_, _, err := h.append(batchOf(wire.BatchHeader{}, "value", 1000), 0)
+				must(t, err)
+			}
+			var plan segment.TruncatePlan
+			for i, off := range c.offs {
+				if i == c.fully {
+					plan = h.log.PlanTruncateFully(off)
+				} else if plan, _ = h.log.PlanTruncate(off); plan.RecoveryPoint() != h.log.RecoveryPoint() {
+					t.Fatalf("recovery points %d and %d", plan.RecoveryPoint(), h.log.RecoveryPoint())
+				}
+				if i == 0 && c.fail > 0 {
+					fsys.Inject(func(op segmenttest.Op) (int, error) {
+						if c.fail--; c.fail < 0 {
+							return 0, syscall.ENOSPC
+						}
+						return 0, nil
+					})
+					_, err := plan.Run(fsys)
+					if !errors.Is(err, syscall.ENOSPC) {
+						t.Fatal(err)
+					}
+					fsys.Inject(nil)
+				}
+			}
+			must(t, h.truncate(&plan))
+			if end := h.log.LogEndOffset(); end != c.want {
+				t.Fatalf("the log ends at %d, want %d", end, c.want)
+			}
+			_, _, err = h.append(batchOf(wire.BatchHeader{}, "value", 1000), 1)
+			must(t, err)
+			must(t, h.flush())
+			verifyClean(t, fsys, "/logs/p-0", segment.VerifyOptions{Records: true, Live: true})
+		})
+	}
 }
