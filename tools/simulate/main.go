@@ -44,7 +44,7 @@ func readFlags() (f flags) {
 	flag.BoolVar(&f.trace, "trace", false, "with -seed: write each event of note to standard output")
 	flag.BoolVar(&f.shrink, "shrink", false, "with -seed: leave out faults as long as the run still fails")
 	flag.BoolVar(&f.mutants, "mutants", false, "build each planted fault in and count the seeds until it is found")
-	flag.StringVar(&f.mutant, "mutant", "", "with -mutants: only the planted faults whose names begin so")
+	flag.StringVar(&f.mutant, "mutant", "", "with -mutants: only the planted faults whose names begin so, or so, parted by commas")
 	flag.IntVar(&f.tries, "tries", 1000, "with -mutants: the seeds that a planted fault may take")
 	flag.Parse()
 	return f

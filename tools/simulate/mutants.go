@@ -21,7 +21,7 @@ import (
 //	-- becomes
 //	the text in its place
 //
-// and may go on with more of these pairs. The production build knows nothing of them: a mutant is built with go build -overlay, from
+// and may go on with more of these pairs; the last newline of a text does not count. The production build knows nothing of them: a mutant is built with go build -overlay, from
 // a copy of the file with the text replaced. A text that is not there any more fails TestMutantsApply.
 //
 //go:embed mutants/*.txt
@@ -71,7 +71,7 @@ func parseMutant(name, text string) (mutant, error) {
 		if !ok || old == "" {
 			return m, fmt.Errorf("mutant %s: nothing becomes anything in %s", name, file)
 		}
-		m.edits = append(m.edits, edit{file: file, old: old, new: new})
+		m.edits = append(m.edits, edit{file: file, old: strings.TrimSuffix(old, "\n"), new: strings.TrimSuffix(new, "\n")})
 	}
 	if len(m.edits) == 0 {
 		return m, fmt.Errorf("mutant %s changes no file", name)
@@ -154,7 +154,9 @@ func runMutants(f flags) (ok bool, err error) {
 		return false, err
 	}
 	defer os.RemoveAll(dir)
-	all = slices.DeleteFunc(all, func(m mutant) bool { return !strings.HasPrefix(m.name, f.mutant) })
+	all = slices.DeleteFunc(all, func(m mutant) bool {
+		return !slices.ContainsFunc(strings.Split(f.mutant, ","), func(prefix string) bool { return strings.HasPrefix(m.name, prefix) })
+	})
 	ok = true
 	fmt.Printf("| mutant | seeds until found | invariant | what it says |\n|---|---|---|---|\n")
 	for _, m := range all {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ringmill/ringmill/control/controller"
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/tools/simulate/world"
 	"github.com/ringmill/ringmill/wire"
@@ -35,6 +36,9 @@ func (a *admin) start() {
 // turn asks a node; if that is not the controller, another one.
 func (a *admin) turn() {
 	c := a.cluster
+	if c.calm && a.calmAck {
+		return
+	}
 	node := c.nodes[c.world.Workload.IntN(len(c.nodes))]
 	again := func() { a.process.After(world.Between(c.world.Workload, 0, adminPause), a.turn) }
 	after := c.quorum.blocksEnd
@@ -56,4 +60,30 @@ func (n *Node) allocateProducerIDs(answer func(first wire.ProducerID), refused f
 		first = m.NextProducerID()
 		return []image.Record{image.ProducerIDsRecord{Next: first + producerIDBlock}}
 	}, func() { answer(first) }, refused)
+}
+
+// makeTopic makes the clients' topic, once all nodes are there.
+func (a *admin) makeTopic() {
+	c := a.cluster
+	node := c.nodes[c.world.Workload.IntN(len(c.nodes))]
+	again := func() { a.process.After(clientBackoff, a.makeTopic) }
+	c.ask(a.process, node, "create topic", clientPatience, func(reply func(func())) {
+		var why controller.Refusal
+		node.control.decide(func(m *image.Image) (records []image.Record) {
+			if m.BrokerCount() < c.opt.Nodes {
+				why.Code = wire.InvalidReplicationFactor
+				return nil
+			}
+			records, why = node.control.decider.CreateTopic(m, controller.TopicSpec{
+				Name: topicName, ID: wire.TopicID{0: 0x70, 15: 1}, Partitions: int32(c.opt.Partitions), ReplicationFactor: int16(c.opt.Replication),
+			})
+			return records
+		}, func() {
+			reply(func() {
+				if why.Code != wire.None && why.Code != wire.TopicAlreadyExists {
+					again()
+				}
+			})
+		}, func() { reply(again) })
+	}, again)
 }

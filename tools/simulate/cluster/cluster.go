@@ -7,23 +7,28 @@ import (
 	"time"
 
 	"github.com/ringmill/ringmill/tools/simulate/world"
+	"github.com/ringmill/ringmill/wire"
 )
 
 // Cluster is a run: nodes, clients, and what both have shown.
 type Cluster struct {
-	opt     Options
-	world   *world.World
-	network *world.Network // nodes are at places 0 to Nodes-1, all clients at the next
-	nodes   []*Node
-	admins  []*admin
-	quorum  *quorumLedger
-	calm    bool // the liveness phase: no faults, no new records
-	stats   stats
+	opt       Options
+	world     *world.World
+	network   *world.Network // nodes are at places 0 to Nodes-1, all clients at the next
+	nodes     []*Node
+	producers []*producer
+	consumers []*consumer
+	admins    []*admin
+	ledgers   []*ledger // a partition each
+	quorum    *quorumLedger
+	calm      bool // the liveness phase: no faults, no new records
+	stats     stats
 }
 
 // stats are figures for the report.
 type stats struct {
 	faults, acked, elections int
+	refused                  map[wire.ErrorCode]int // produces
 }
 
 // Setup is what a run may be given beside its seed.
@@ -47,15 +52,32 @@ func Run(seed uint64, setup Setup) (r Result) {
 		r = c.result(seed)
 	}()
 	c.run(faults)
+	for _, l := range c.ledgers {
+		r.Committed += len(l.committed)
+	}
 	return r
 }
 
 func newCluster(w *world.World) *Cluster {
 	c := &Cluster{opt: DrawOptions(w.Options), world: w, quorum: newQuorumLedger(w)}
+	c.stats.refused = map[wire.ErrorCode]int{}
 	w.Tracef("options   %s", c.opt)
 	c.network = w.NewNetwork(c.opt.Nodes+1, c.opt.Network)
+	for i := range c.opt.Partitions {
+		c.ledgers = append(c.ledgers, newLedger(w, i))
+	}
 	for i := range c.opt.Nodes {
 		c.nodes = append(c.nodes, c.newNode(i))
+	}
+	for i := range c.opt.Producers {
+		id := wire.ProducerID(i + 1)
+		if world.Chance(w.Workload, c.opt.AcksOne) {
+			id += looseProducers
+		}
+		c.producers = append(c.producers, c.newProducer(id))
+	}
+	for i := range c.opt.Consumers {
+		c.consumers = append(c.consumers, c.newConsumer(i+1))
 	}
 	for i := range c.opt.Admins {
 		c.admins = append(c.admins, c.newAdmin(i+1))
@@ -71,6 +93,13 @@ func (c *Cluster) run(faults []Fault) {
 	}
 	for _, a := range c.admins {
 		a.start()
+	}
+	c.admins[0].makeTopic()
+	for _, p := range c.producers {
+		p.start()
+	}
+	for _, k := range c.consumers {
+		k.start()
 	}
 	for _, f := range faults {
 		c.world.After(f.At, func() { c.strike(f) })
@@ -103,10 +132,16 @@ func (c *Cluster) settle() {
 // clientPlace is where clients are in the network.
 func (c *Cluster) clientPlace() int { return c.opt.Nodes }
 
+// node gives the node of that id.
+func (c *Cluster) node(id wire.NodeID) *Node { return c.nodes[id-firstNode] }
+
 func (c *Cluster) result(seed uint64) Result {
 	r := Result{
 		Seed: seed, Options: c.opt, Violation: c.world.Failure(), Hash: c.world.Hash(), Events: c.world.Events(), Simulated: c.world.Now(),
 		Faults: c.stats.faults, Acked: c.stats.acked, Elections: c.stats.elections, Committed: c.quorum.length(),
+	}
+	for _, l := range c.ledgers {
+		r.Committed += len(l.committed)
 	}
 	return r
 }

@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"errors"
+	"time"
 
+	"github.com/ringmill/ringmill/control/controller"
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/control/quorum"
 )
@@ -14,6 +16,7 @@ type controllerService struct {
 	leading bool
 	term    uint64
 	working *image.Image
+	decider *controller.Controller
 	next    uint64 // number of the newest proposal of this term
 	last    uint64 // the newest that is not applied; 0: none
 	waiting []waitingRequest
@@ -34,6 +37,7 @@ func (s *controllerService) decide(request func(m *image.Image) []image.Record, 
 		return
 	}
 	if records := request(s.working); len(records) > 0 && !s.propose(records) {
+		s.decider.Rebase(s.working)
 		refused()
 		return
 	}
@@ -74,6 +78,7 @@ func (s *controllerService) lead(leading bool, term uint64) {
 	s.leading, s.term, s.last = leading, term, 0
 	if leading {
 		s.working, s.next = s.node.image, term<<32 // a number is never used again, whoever lives
+		s.decider.BecomeController(s.working, s.node.now())
 	}
 	refused := s.waiting
 	s.waiting = nil
@@ -95,4 +100,21 @@ func (s *controllerService) applied(key proposalKey) {
 	if s.last == key.proposal {
 		s.last = 0
 	}
+}
+
+// startControl makes the controller, which decides once its node leads the quorum.
+func (n *Node) startControl() {
+	c := n.cluster
+	n.control = &controllerService{node: n, decider: controller.New(controller.Config{
+		SessionTimeout:  c.opt.SessionTimeout,
+		MinISR:          func(*image.Image, *image.Topic) int { return c.opt.MinISR },
+		UncleanElection: func(*image.Image, *image.Topic) bool { return false },
+		NumPartitions:   int32(c.opt.Partitions), DefaultReplicationFactor: int16(c.opt.Replication),
+		LeaderRebalance: c.opt.LeaderRebalance, UncleanCheck: time.Minute,
+		Random: c.world.Protocol,
+	})}
+	n.every(c.opt.SessionTimeout/10, func() {
+		s := n.control
+		s.decide(func(m *image.Image) []image.Record { return s.decider.Tick(m, n.now()) }, func() {}, func() {})
+	})
 }

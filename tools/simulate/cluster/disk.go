@@ -52,7 +52,7 @@ func endAt(kind FaultKind, operations int) segmenttest.Injector {
 
 // failed is what the node does about an error of its disk: it ends itself, and never tries again.
 func (n *Node) failed(err error) {
-	if !n.goingDown {
+	if !n.goingDown || n.ending == CleanRestart {
 		n.cluster.world.Fail("fail-stop", "%s: an error without a fault: %v", n.process.Name(), err)
 	}
 	n.die()
@@ -95,4 +95,28 @@ func (n *Node) syncTime() time.Duration {
 		return world.Between(r, d.SyncMax, d.SlowMax)
 	}
 	return world.Between(r, d.SyncMin, d.SyncMax)
+}
+
+// sync runs do, which syncs files, and calls done when the disk says that it is through. What is on the disk in between is the disk's
+// business: do runs at the beginning or at the end, so that a power cut in between may find all of it or nothing, and
+// what was written meanwhile may be covered or not.
+func (n *Node) sync(do func() error, done func()) {
+	early := n.cluster.world.Disk.IntN(2) == 0
+	if early && !n.run(do) {
+		return
+	}
+	n.process.After(n.syncTime(), func() {
+		if early || n.run(do) {
+			done()
+		}
+	})
+}
+
+// run does something with the disk; false if the node died of it.
+func (n *Node) run(do func() error) bool {
+	if err := do(); err != nil {
+		n.failed(err)
+		return false
+	}
+	return true
 }

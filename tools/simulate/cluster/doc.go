@@ -2,9 +2,11 @@
 //
 // # What is real and what is made
 //
-//	real    control/quorum with etcd's raft, over its files; control/image
+//	real    control/quorum with etcd's raft, over its files; control/image; control/controller
+//	        replicate.Partition and its Fetcher, with the wire's codecs in between; segment's logs, over their files
 //	        segment/segmenttest: synced bytes survive, of the others any page may or may not, or be torn
-//	made    the goroutines, rings and connections of a node: *service files, one thread, the least that does what node does
+//	made    clients: idempotent producers that never give up, some with acks=1; consumers; admins
+//	        the goroutines, rings and connections of a node: *service files, one thread, the least that does what node does
 //	        clocks that drift, disks that take their time, the network (package world)
 //
 // A sync takes a while. What a power cut in the meantime finds is the disk's business: what is synced gets there at the beginning or at
@@ -22,9 +24,26 @@
 //   - R1: the quorum has one leader a term.
 //   - R2: an index of the quorum's log holds one entry, on all nodes and for good; none is left out, no proposal is there twice.
 //   - R3: after an index all nodes have the same image, and every entry fits the image before it.
+//   - I1: an acknowledged record is below the high watermark, at its offset, and in the end in every replica's log there.
+//   - I2, I4: an idempotent producer's records come once and in order, in each log and by their acknowledgements.
+//   - I5, I12: what any replica shows below its high watermark, any consumer reads and any log has in the end at an offset is the
+//     same: value, leader epoch and checksum.
+//   - I6: a record that is sent after another was acknowledged gets a higher offset.
+//   - I7: nobody shows what is not committed or cuts its log below its high watermark; under commit a leader's high watermark is not above
+//     what any member of its in-sync set has on disk.
+//   - I8: a partition has one leader an epoch.
+//   - I10: a consumer gets every offset once, in order, and is never told that what it read is gone.
+//   - G: a log has a record at every offset.
 //   - I13: what the controller answers is linearizable: no block of producer ids is given twice, or out of order in real time.
 //   - whole: a healed cluster is whole within Options.Liveness.
 //   - fail-stop: no error of a disk without a fault; assertion, panic: none at all.
+//
+// # Not simulated
+//
+// The loops' journal: each log's file is synced instead. Under the policies interval and cache no node is killed: its controller could
+// not know that what it had is still there. A clean stop is opened as an unclean one is, and clocks differ by minutes at most: a
+// partition that was opened otherwise knows one batch of a producer, and refuses a retry of an older one (see segment's widenWindows).
+// No transactions, groups, compaction, or changes of the quorum's members.
 //
 // The numbers are those of tools/ringcheck where both judge the same.
 package cluster

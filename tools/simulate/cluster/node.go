@@ -27,10 +27,26 @@ type Node struct {
 	downFor   time.Duration
 	slowDisks int     // faults that make the disk slow and are not over
 	pace      float64 // of its monotonic clock
+	wallError time.Duration
+	lastEnds  []wire.Offset // what the disk had of each partition when the last life ended, by its own word
+	clean     bool          // the last life ended in good order
+	catalog   wire.UUID     // id of its log directory
 
+	started time.Duration // when this life began, by the world's clock
 	quorum  *quorumService
 	control *controllerService
 	image   *image.Image // what its quorum has applied
+
+	incarnation wire.UUID               // of this life
+	registered  wire.BrokerEpoch        // 0: not yet
+	stopping    bool                    // in a controlled shutdown
+	replicas    []*replica              // by partition; nil: this node has none
+	states      []*image.PartitionState // what they were told last
+	fetchers    []*fetchService         // by leader
+	sessions    []*fetchSession
+	lastSession int32
+	points      map[wire.TopicPartition]wire.Offset // recovery points, as in their file
+	syncing     bool
 }
 
 func (c *Cluster) newNode(index int) *Node {
@@ -38,8 +54,16 @@ func (c *Cluster) newNode(index int) *Node {
 	n.process = c.world.NewProcess(fmt.Sprintf("node %d", n.id), index)
 	n.directory = wire.UUID{0: 0xd1, 7: byte(n.id), 15: byte(n.id)}
 	n.pace = 1 + c.opt.Clock.DriftMax*(2*c.world.Clock.Float64()-1)
+	n.catalog = wire.UUID{0: 0xd2, 15: byte(n.id)}
+	n.wallError = world.Between(c.world.Clock, -c.opt.Clock.WallMax, c.opt.Clock.WallMax+1)
+	n.lastEnds = make([]wire.Offset, c.opt.Partitions)
 	return n
 }
+
+// now is the node's monotonic clock: since its process began.
+func (n *Node) now() time.Duration { return n.byOwnClock(n.cluster.world.Now() - n.started) }
+
+func (n *Node) byOwnClock(d time.Duration) time.Duration { return time.Duration(float64(d) * n.pace) }
 
 // every calls fn each d of the node's own clock.
 func (n *Node) every(d time.Duration, fn func()) {
@@ -51,15 +75,27 @@ func (n *Node) every(d time.Duration, fn func()) {
 func (n *Node) start() {
 	n.cluster.world.Tracef("up        %s", n.process.Name())
 	n.process.Start()
+	n.started = n.cluster.world.Now()
 	n.ending, n.downFor = Kill, 100*time.Millisecond // if it ends itself
-	n.startQuorum()
-}
-
-// stop ends the process as SIGTERM does.
-func (n *Node) stop() {
-	n.quorum.close()
-	n.die()
+	n.incarnation = wire.UUID{0: byte(n.id), 1: byte(n.process.Life() >> 8), 2: byte(n.process.Life()), 15: 1}
+	n.states, n.fetchers = make([]*image.PartitionState, n.cluster.opt.Partitions), make([]*fetchService, n.cluster.opt.Nodes)
+	n.startControl()
+	if n.run(n.startReplicas) {
+		n.startQuorum()
+	}
+	if n.process.Running() {
+		n.startBroker()
+	}
 }
 
 // forget drops what the process had in memory.
-func (n *Node) forget() { n.quorum, n.control, n.image = nil, nil, nil }
+func (n *Node) forget() {
+	for i, r := range n.replicas {
+		if r != nil {
+			n.lastEnds[i] = r.partition.SyncedEnd()
+		}
+	}
+	n.quorum, n.control, n.image = nil, nil, nil
+	n.registered, n.stopping, n.syncing = 0, false, false
+	n.replicas, n.states, n.fetchers, n.sessions = nil, nil, nil, nil
+}

@@ -23,6 +23,7 @@ type quorumService struct {
 	quorum    *quorum.Quorum
 	busy      bool     // its disk is syncing: what comes meanwhile waits
 	waiting   []func() // in order
+	leader    uint64   // raft id of who leads, as far as is known; 0: nobody
 	applied   uint64   // index of the newest entry in the node's image
 	compacted uint64
 }
@@ -38,7 +39,7 @@ func (c *Cluster) format() {
 		panic(err)
 	}
 	for _, n := range c.nodes {
-		err := n.fs.MkdirAll("/state", 0o755)
+		err := errors.Join(n.fs.MkdirAll("/state", 0o755), n.fs.MkdirAll(logsDir, 0o755))
 		if err == nil {
 			err = n.fs.SyncDir("/")
 		}
@@ -61,7 +62,6 @@ func (n *Node) raftID() uint64 { return quorum.RaftID(n.directory) }
 func (n *Node) startQuorum() {
 	c := n.cluster
 	n.image = new(image.Image)
-	n.control = &controllerService{node: n}
 	n.quorum = &quorumService{node: n}
 	q, err := quorum.Open(n.fs, quorumDir, quorum.Config{
 		Rand: rand.New(rand.NewPCG(c.world.Protocol.Uint64(), 0)), ElectionTicks: c.opt.Quorum.ElectionTicks,
@@ -144,12 +144,16 @@ func (s *quorumService) effects(base uint64, e quorum.Effects) {
 	for _, m := range e.Messages {
 		c.carry(n, m)
 	}
+	s.leader = e.Leader
 	if e.IsLeader && c.quorum.lead(n.id, e.Term) {
 		c.stats.elections++
 		c.world.Tracef("%s leads the quorum in term %d", n.process.Name(), e.Term)
 	}
 	n.control.lead(e.LeaderReady, e.Term)
-	if e.WantSnapshot || s.applied >= s.compacted+compactAfter {
+	if len(e.Applied) > 0 || e.Snapshot != nil {
+		n.applyImage()
+	}
+	if n.process.Running() && (e.WantSnapshot || s.applied >= s.compacted+compactAfter) {
 		s.compact()
 	}
 }
