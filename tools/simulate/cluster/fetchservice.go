@@ -167,21 +167,17 @@ func (s *fetchService) act(a replicate.FetchAction) {
 		w.Tracef("%s: fetch of partition %d from node %d: kind %d, %v, from %d of epoch %d, high watermark %d, %d bytes, diverging %v", s.node.process.Name(), r.index,
 			s.leader.id, a.Kind, a.Code, a.Offset, a.LastEpoch, a.HighWatermark, len(a.Records), a.Diverging)
 	}
-	taken := true
 	switch a.Kind {
 	case replicate.FetchFailed:
 		return
 	case replicate.FetchOutOfRange:
-		if taken = r.partition.FetchedOutOfRange(a.Fetched, a.LeaderEnd, &r.effects); !taken {
+		if !r.partition.FetchedOutOfRange(a.Fetched, a.LeaderEnd, &r.effects) {
 			s.fetcher.BackOff(r.log.TopicID(), wire.PartitionIndex(r.index), s.node.now())
 		}
 	default:
-		if taken = r.partition.FetchedFrom(a.Fetched, &r.effects); taken && !r.take(a.Records) {
+		if r.partition.FetchedFrom(a.Fetched, &r.effects) && !r.take(a.Records) {
 			return
 		}
-	}
-	if !taken {
-		s.fetcher.Refused(r.log.TopicID(), wire.PartitionIndex(r.index))
 	}
 	r.follow()
 }
