@@ -77,12 +77,13 @@ func (c *cluster) endpoints() (all []quorum.Endpoint) {
 	return all
 }
 
-// leave has the controller lead this node's partitions elsewhere, while it still serves.
+// leave has the controller lead this node's partitions elsewhere, while it still serves, and then another node be the controller.
 func (c *cluster) leave() {
 	if c.broker == nil || !c.node.Config().ControlledShutdown || c.broker.fenced.Load() {
 		return
 	}
 	c.broker.leave(leavePatience)
+	c.handOver()
 }
 
 // leavePatience is how long a node waits for its leaders to be moved away before it stops all the same.

@@ -33,6 +33,8 @@ func (n *Node) Control(req kmsg.Request) kmsg.Response {
 		return n.cluster.addVoter(r)
 	case *kmsg.RemoveRaftVoterRequest:
 		return n.cluster.removeVoter(r)
+	case *kmsg.UnregisterBrokerRequest:
+		return n.cluster.unregister(r)
 	}
 	return n.cluster.control(req)
 }

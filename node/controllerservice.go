@@ -53,6 +53,13 @@ func (c *controllerService) init(s *quorumService) {
 	c.quorum, c.changes = s, make(map[uint64]func(wire.ErrorCode))
 }
 
+// configure has the controller go by the node's configuration as it is now.
+func (c *controllerService) configure() {
+	if c.logic != nil {
+		c.logic.Configure(c.quorum.node.controllerConfig())
+	}
+}
+
 // now is the controller's clock.
 func (c *controllerService) now() time.Duration { return time.Since(c.quorum.node.started) }
 
@@ -214,6 +221,7 @@ func (c *controllerService) tick() {
 		return
 	}
 	c.nextTick = time.Now().Add(controllerTick)
+	c.followEndpoints()
 	if records := c.logic.Tick(c.working, c.now()); len(records) > 0 {
 		c.add(records, func(wire.ErrorCode) {})
 	}

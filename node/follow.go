@@ -125,6 +125,7 @@ func (n *Node) follow(old, m *image.Image) {
 		if err := n.applyDynamicConfig(m); err != nil {
 			slog.Error("a changed configuration cannot be used", "error", err)
 		}
+		n.cluster.quorum.inbox.put(n.cluster.quorum.controller.configure)
 	}
 	told := &followed{node: n, image: m}
 	for _, t := range d.Removed {
@@ -141,6 +142,7 @@ func (n *Node) follow(old, m *image.Image) {
 			told.reconfigure(t)
 		}
 	}
+	told.runTurns()
 	if len(d.Quotas) > 0 {
 		n.followQuotas(d, m)
 	}
@@ -157,7 +159,19 @@ type followed struct {
 	removed []*image.Topic
 	// led and resigned are the partitions of internal topics whose leadership this node has got or lost.
 	led, resigned []wire.TopicPartition
+	// turns are partitions that are here and are to lead or follow otherwise than they do.
+	turns []turn
 }
+
+// turn is one partition's new state.
+type turn struct {
+	topic *topic
+	part  *partition
+	state *image.PartitionState
+}
+
+// turnsAtOnce is how many partitions of a loop change their state in one turn of it: some 10 µs each.
+const turnsAtOnce = 256
 
 func (f *followed) createTopic(t *image.Topic) {
 	n := f.node
@@ -230,7 +244,7 @@ func (f *followed) place(t *topic, m *image.Topic, which []wire.PartitionIndex) 
 		case p != nil && !mine:
 			f.takeAway(t, i)
 		case p != nil:
-			f.turn(t, p, state)
+			f.turns = append(f.turns, turn{t, p, state})
 		}
 	}
 	f.create(t, missing)
@@ -261,16 +275,31 @@ func (f *followed) takeAway(t *topic, i wire.PartitionIndex) {
 	f.node.removePartitions(t, []*partition{p})
 }
 
-// turn has a partition that is here lead or follow.
-func (f *followed) turn(t *topic, p *partition, state *image.PartitionState) {
-	leads, led := state.Leader == f.node.Config().NodeID, p.leads.Load()
-	p.loop.on(func(l *Loop) { l.follow(p, t, state, f.image.Version()) })
-	switch {
-	case leads && !led:
-		f.lead(t, p.index)
-	case led && !leads:
-		f.resign(t, p.index)
+// runTurns has partitions that are here lead or follow, some at a time: a node may lose or take over thousands at once.
+func (f *followed) runTurns() {
+	byLoop := make(map[*Loop][]turn)
+	for _, u := range f.turns {
+		byLoop[u.part.loop] = append(byLoop[u.part.loop], u)
+		switch leads, led := u.state.Leader == f.node.Config().NodeID, u.part.leads.Load(); {
+		case leads && !led:
+			f.lead(u.topic, u.part.index)
+		case led && !leads:
+			f.resign(u.topic, u.part.index)
+		}
 	}
+	var loops sync.WaitGroup
+	for loop, turns := range byLoop {
+		loops.Go(func() {
+			for some := range slices.Chunk(turns, turnsAtOnce) {
+				loop.on(func(l *Loop) {
+					for _, u := range some {
+						l.follow(u.part, u.topic, u.state, f.image.Version())
+					}
+				})
+			}
+		})
+	}
+	loops.Wait()
 }
 
 func (f *followed) lead(t *topic, i wire.PartitionIndex) {
