@@ -27,19 +27,30 @@ type cluster struct {
 	// directory is the quorum directory's id, incarnation that of this run of the process (KIP-631).
 	directory, incarnation wire.UUID
 	// id is the cluster's, nil before the node belongs to one.
-	id       atomic.Pointer[string]
-	agent    *member.Agent
+	id    atomic.Pointer[string]
+	agent *member.Agent
+	// quorum and follower are there once the node belongs to the cluster, and member says so to other goroutines than the start's.
 	quorum   *quorumService
 	follower *follower
 	broker   *brokerLifecycle
 	// twinSince is since when a living node of this one's id keeps it out; the start's.
 	twinSince time.Time
+	member    atomic.Bool
 	// forming is what the node has agreed to while it has no cluster, nil before and after.
 	forming atomic.Pointer[forming]
 }
 
 func newCluster(n *Node) *cluster {
-	return &cluster{node: n, peers: newPeers(n), incarnation: newUUID()}
+	c := &cluster{node: n, incarnation: newUUID()}
+	c.peers = newPeers(n, c.gone)
+	return c
+}
+
+// gone is told that the process at an address is gone.
+func (c *cluster) gone(addr string) {
+	if s := c.quorum; s != nil {
+		s.inbox.put(func() { s.lost(addr) })
+	}
 }
 
 // quorumDir is the directory of the node's part of the metadata quorum.

@@ -16,6 +16,9 @@ import (
 // Clustered reports whether the node is one of several.
 func (n *Node) Clustered() bool { return n.cluster != nil }
 
+// isMember says that the node belongs to a cluster by now.
+func (n *Node) isMember() bool { return n.cluster != nil && n.cluster.member.Load() }
+
 // Controller is the node that decides; NoNode while there is none.
 func (n *Node) Controller() wire.NodeID {
 	if n.cluster == nil {

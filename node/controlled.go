@@ -1,7 +1,6 @@
 package node
 
 import (
-	"log/slog"
 	"reflect"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 func (c *cluster) control(req kmsg.Request) kmsg.Response {
 	var resp kmsg.Response
 	code := c.decide(func(logic *controller.Controller, m *image.Image, now time.Duration) (records []image.Record) {
-		resp, records = decideOn(logic, m, now, req)
+		resp, records = c.decideOn(logic, m, now, req)
 		return records
 	})
 	if code != wire.None {
@@ -45,12 +44,12 @@ func (c *cluster) decide(f func(*controller.Controller, *image.Image, time.Durat
 }
 
 // decideOn finds the controller's method for a request.
-func decideOn(logic *controller.Controller, m *image.Image, now time.Duration, req kmsg.Request) (kmsg.Response, []image.Record) {
+func (c *cluster) decideOn(logic *controller.Controller, m *image.Image, now time.Duration, req kmsg.Request) (kmsg.Response, []image.Record) {
 	switch r := req.(type) {
 	case *kmsg.BrokerRegistrationRequest:
 		records, resp, why := logic.RegisterBroker(m, now, readRegistration(r))
 		if why.Code != wire.None {
-			slog.Warn("registration of a node refused", "node", r.BrokerID, "code", why.Code, "why", why.Message)
+			c.node.log.throttled("registration of a node refused", "node", r.BrokerID, "code", why.Code, "why", why.Message)
 		}
 		return resp, records
 	case *kmsg.BrokerHeartbeatRequest:

@@ -79,6 +79,11 @@ func (c *controllerService) begin(term uint64) {
 	c.logic = controller.New(c.quorum.node.controllerConfig())
 	c.logic.BecomeController(c.working, c.now())
 	slog.Info("this node is the controller", "term", term)
+	for _, m := range c.quorum.q.Members() { // the controller before may be among them
+		if c.quorum.gone[m.RaftID()] {
+			c.lost(m.NodeID)
+		}
+	}
 }
 
 // end refuses what is under way. What was proposed may be committed all the same, as with Apache Kafka; clients try again.
@@ -212,6 +217,13 @@ func (c *controllerService) changed(e *quorum.Entry) {
 	if then := c.changes[e.Proposal]; then != nil {
 		delete(c.changes, e.Proposal)
 		then(wire.None)
+	}
+}
+
+// lost has the controller fence a node whose process is gone.
+func (c *controllerService) lost(id wire.NodeID) {
+	if c.logic != nil {
+		c.add(c.logic.Lost(c.working, id), func(wire.ErrorCode) {})
 	}
 }
 

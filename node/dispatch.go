@@ -23,7 +23,7 @@ func (c *Conn) dispatch(frame []byte, buf *buffer) {
 	}
 	served, known := api.Served(h.Key)
 	switch {
-	case api.InCluster(h.Key) && c.loop.node.cluster == nil, !known:
+	case api.InCluster(h.Key) && !c.loop.node.isMember(), !known:
 		c.refuse("request kind is not served", "key", int16(h.Key), "version", int16(h.Version))
 	case !c.loop.node.serving.Load() && !api.BetweenNodes(h.Key):
 		c.close() // the client tries again, at another node

@@ -68,7 +68,7 @@ func (c *cluster) joined(body []byte) (a joinAnswer) {
 	if err != nil {
 		return joinAnswer{peerRefusal: peerRefusal{wire.InvalidRequest, err.Error()}}
 	}
-	if c.clusterID() == "" || c.quorum == nil {
+	if !c.member.Load() {
 		a.code, a.message = wire.NotController, "this node belongs to no cluster yet"
 		return a
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/sys/unix"
 
 	"github.com/ringmill/ringmill/wire"
 )
@@ -25,6 +26,9 @@ type peers struct {
 	mu     sync.Mutex
 	byAddr map[string]*peer
 	closed bool
+	// gone is told of an address whose process was there and is not any more: the connection for messages ended, and its host
+	// answers that nobody listens. Any goroutine of this type calls it, once for each connection that ended so.
+	gone func(addr string)
 }
 
 // peer is one other node, by the address of its listener.
@@ -59,7 +63,9 @@ const (
 // errPeersClosed ends a call that the node's stop has overtaken.
 var errPeersClosed = errors.New("node: the connections to other nodes are closed")
 
-func newPeers(n *Node) *peers { return &peers{node: n, byAddr: make(map[string]*peer)} }
+func newPeers(n *Node, gone func(addr string)) *peers {
+	return &peers{node: n, byAddr: make(map[string]*peer), gone: gone}
+}
 
 // of is the peer of an address; nil once the node stops.
 func (ps *peers) of(addr string) *peer {
@@ -84,6 +90,9 @@ func (ps *peers) of(addr string) *peer {
 func (ps *peers) close() {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
+	if ps.closed {
+		return
+	}
 	ps.closed = true
 	for _, p := range ps.byAddr {
 		p.close()
@@ -211,10 +220,15 @@ func (p *peer) sendMessages() {
 	backoff := peerBackoffMin
 	for {
 		select {
+		case <-c.ended():
+			c.close()
+			c = p.again()
 		case frame := <-p.messages:
 			var err error
 			if c == nil {
-				c, err = dialPeer(p.addr, time.Now().Add(peerDialTimeout))
+				if c, err = dialPeer(p.addr, time.Now().Add(peerDialTimeout)); err == nil {
+					c.watch()
+				}
 			}
 			if err == nil {
 				err = c.write(frame, time.Now().Add(peerWriteTimeout))
@@ -237,6 +251,28 @@ func (p *peer) sendMessages() {
 		}
 	}
 }
+
+// again makes the connection for messages anew that the other side has ended; nil if it cannot be made. A node that was killed refuses it: who
+// relies on that node need not wait until its silence tells.
+func (p *peer) again() *peerConn {
+	for range peerAgain {
+		c, err := dialPeer(p.addr, time.Now().Add(peerBackoffMax))
+		switch {
+		case err == nil:
+			c.watch()
+			return c
+		case errors.Is(err, unix.ECONNREFUSED):
+			p.peers.gone(p.addr)
+			return nil
+		case !p.pause(peerBackoffMin):
+			return nil
+		}
+	}
+	return nil
+}
+
+// peerAgain is how often a connection that ended is made anew before messages have to ask for it.
+const peerAgain = 3
 
 // drop forgets the messages that wait: what they say is old by the time that the node is reached again.
 func (p *peer) drop() {
@@ -264,6 +300,25 @@ type peerConn struct {
 	in          *bufio.Reader
 	correlation wire.CorrelationID
 	used        time.Time
+	// over is closed when the other side has ended a connection that is watched; nil otherwise.
+	over chan struct{}
+}
+
+// watch has ended tell when the other side ends a connection over which nothing ever comes back.
+func (c *peerConn) watch() {
+	c.over = make(chan struct{})
+	go func() {
+		_, _ = c.conn.Read(make([]byte, 1))
+		close(c.over)
+	}()
+}
+
+// ended is closed when the other side has ended the connection; nil for no connection.
+func (c *peerConn) ended() <-chan struct{} {
+	if c == nil {
+		return nil
+	}
+	return c.over
 }
 
 func dialPeer(addr string, deadline time.Time) (*peerConn, error) {

@@ -32,7 +32,7 @@ func (c *Conn) serveQuorumMessage(cl *cluster, body []byte) {
 	switch mine := cl.clusterID(); {
 	case err != nil:
 		c.refuse("malformed message of a node", "error", err)
-	case mine == "" || cl.quorum == nil: // not a member yet: it is sent again
+	case !cl.member.Load(): // it is sent again
 	case m.cluster != mine:
 		c.refuse("message of a node of another cluster", "node", int(m.sender), "address", m.address, "cluster", m.cluster, "mine", mine)
 	default:
@@ -54,7 +54,7 @@ func (n *Node) answerPeer(h wire.RequestHeader, body []byte) []byte {
 	}
 	switch h.Key {
 	case wire.KeyForward:
-		if c.quorum == nil || mine == "" {
+		if !c.member.Load() {
 			return (&forwardAnswer{peerRefusal: peerRefusal{code: wire.NotController}}).appendTo(nil)
 		}
 		a := c.forwarded(body)

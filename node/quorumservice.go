@@ -33,6 +33,8 @@ type quorumService struct {
 	view atomic.Pointer[quorumView]
 	// learned are members' addresses, by raft id, as their own messages say them: newer than what the quorum's log says.
 	learned map[uint64]string
+	// gone are the members whose processes are known to be gone, by raft id, until something is heard of them.
+	gone map[uint64]bool
 	// queued counts messages of others in the inbox.
 	queued atomic.Int64
 	// snapshotting says that a snapshot is being made.
@@ -66,11 +68,12 @@ func (c *cluster) openQuorum() error {
 	id := q.Identity()
 	c.directory = id.DirectoryID
 	c.id.Store(&id.ClusterID)
-	s := &quorumService{node: c.node, cluster: c, inbox: newServiceInbox(), q: q, ticked: time.Now(), learned: make(map[uint64]string)}
+	s := &quorumService{node: c.node, cluster: c, inbox: newServiceInbox(), q: q, ticked: time.Now(), learned: make(map[uint64]string), gone: make(map[uint64]bool)}
 	s.controller.init(s)
 	s.view.Store(&quorumView{controller: wire.NoNode})
 	c.quorum, c.follower = s, newFollower(c.node)
 	go s.run()
+	c.member.Store(true)
 	return nil
 }
 
@@ -243,10 +246,26 @@ func (s *quorumService) received(m quorumMessage) {
 		switch {
 		case err == nil:
 			s.learned[m.from] = m.address
+			delete(s.gone, m.from)
 		case errors.Is(err, quorum.ErrMessage):
 			s.node.log.throttled("message of another node dropped", "node", int(m.sender), "address", m.address, "error", err)
 		}
 	})
+}
+
+// lost takes the word of a node's host that its process is gone: a follower of it stands for election soon, and the controller fences it
+// without waiting for the end of its session.
+func (s *quorumService) lost(addr string) {
+	for _, m := range s.q.Members() {
+		id := m.RaftID()
+		if id == s.q.RaftID() || s.addressOf(id) != addr {
+			continue
+		}
+		slog.Warn("the process of a node is gone", "node", int(m.NodeID), "address", addr)
+		s.gone[id] = true
+		s.q.Suspect(id)
+		s.controller.lost(m.NodeID)
+	}
 }
 
 // snapshot has the quorum's log cut behind an image of all entries up to index, which is written down elsewhere: 100,000

@@ -15,6 +15,7 @@ const (
 	tagVersion       = 10001 // UTF-8
 	tagCleanShutdown = 10002 // one byte, 1 for yes
 	tagDurable       = 10003 // one byte, 1 for yes
+	tagLocked        = 10004 // one byte, 1 for yes
 )
 
 // tellRegistration adds to a registration what Kafka's has no field for.
@@ -27,6 +28,7 @@ func (c *cluster) tellRegistration(req *kmsg.BrokerRegistrationRequest) {
 	req.UnknownTags.Set(tagDirectoryID, c.directory[:])
 	req.UnknownTags.Set(tagVersion, []byte(Version()))
 	req.UnknownTags.Set(tagCleanShutdown, flag(clean))
+	req.UnknownTags.Set(tagLocked, flag(true)) // openDirs has it
 	req.UnknownTags.Set(tagDurable, flag(n.Config().FlushPolicy() == config.FlushCommit))
 }
 
@@ -48,6 +50,8 @@ func readRegistration(req *kmsg.BrokerRegistrationRequest) controller.Registrati
 			r.Version = string(value)
 		case tagCleanShutdown:
 			r.CleanShutdown = yes
+		case tagLocked:
+			r.Locked = yes
 		case tagDurable:
 			r.Durable = yes
 		}

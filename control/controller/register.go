@@ -19,6 +19,8 @@ type Registration struct {
 	Version     string    // of the program
 	// CleanShutdown: the run before this one ended in good order, all that it had is there.
 	CleanShutdown bool
+	// Locked: the process has the directory's lock, so that no earlier run of the node lives.
+	Locked bool
 	// Durable: the node's flush policy is commit, an unclean stop cost nothing that others count on.
 	Durable bool
 }
@@ -31,7 +33,7 @@ func (c *Controller) RegisterBroker(m *image.Image, now time.Duration, r Registr
 	req := r.Request
 	resp := kmsg.NewPtrBrokerRegistrationResponse()
 	resp.Version, resp.BrokerEpoch = req.Version, int64(wire.NoBrokerEpoch)
-	if why := c.checkRegistration(m, now, req); why.Code != wire.None {
+	if why := c.checkRegistration(m, now, r); why.Code != wire.None {
 		resp.ErrorCode = int16(why.Code)
 		return nil, resp, why
 	}
@@ -116,12 +118,16 @@ func ProtocolID(name string) (id int16, ok bool) {
 	return int16(at), at >= 0
 }
 
-func (c *Controller) checkRegistration(m *image.Image, now time.Duration, req *kmsg.BrokerRegistrationRequest) Refusal {
+// checkRegistration judges a registration. Beyond Kafka's rules, a run that has locked the directory of the one before it need not wait until
+// that one's session is over.
+func (c *Controller) checkRegistration(m *image.Image, now time.Duration, r Registration) Refusal {
+	req := r.Request
 	if m.ClusterID() != req.ClusterID {
 		return Refusal{wire.InconsistentClusterID, fmt.Sprintf("Expected cluster ID %s, but got cluster ID %s", m.ClusterID(), req.ClusterID)}
 	}
 	existing := m.Broker(wire.NodeID(req.BrokerID))
-	if existing != nil && existing.Incarnation != req.IncarnationID && c.hasValidSession(existing, now) {
+	another := existing != nil && existing.Incarnation != req.IncarnationID
+	if another && !(r.Locked && existing.DirectoryID == r.DirectoryID) && c.hasValidSession(existing, now) {
 		return Refusal{wire.DuplicateBrokerRegistration, "Another broker is registered with that broker id."}
 	}
 	if req.BrokerID < 0 || slices.ContainsFunc(req.Listeners, func(l kmsg.BrokerRegistrationRequestListener) bool { return protocolName(l.SecurityProtocol) == "" }) {

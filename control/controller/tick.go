@@ -21,6 +21,16 @@ func (c *Controller) Tick(m *image.Image, now time.Duration) []image.Record {
 	return s.records
 }
 
+// Lost fences a node at once whose process is known to be gone: its host answers that nobody listens where the node did. A node that lives
+// all the same comes back with its next heartbeat.
+func (c *Controller) Lost(m *image.Image, id wire.NodeID) []image.Record {
+	s := c.begin(m)
+	if b := m.Broker(id); b != nil && !b.Fenced {
+		s.fence(b)
+	}
+	return s.records
+}
+
 // electUncleanly gives leaderless partitions a leader where the topic prefers that to none, at times and when a configuration changed.
 func (s *step) electUncleanly(now time.Duration) {
 	due := now >= s.c.uncleanAt

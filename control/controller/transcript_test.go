@@ -90,7 +90,7 @@ func uuid(n int) (id wire.UUID) {
 func (p *play) run(t *testing.T, d *datadriven.TestData) string {
 	p.t = t
 	commands := map[string]func(*args) string{
-		"register": p.register, "heartbeat": p.heartbeat, "start": p.start, "tick": p.tick, "create": p.create, "grow": p.grow, "delete": p.delete,
+		"register": p.register, "heartbeat": p.heartbeat, "lost": p.lost, "start": p.start, "tick": p.tick, "create": p.create, "grow": p.grow, "delete": p.delete,
 		"config": p.config, "alter-isr": p.alterISR, "elect": p.elect, "reassign": p.reassign, "reassignments": p.reassignments,
 		"unregister": p.unregister, "finalize": p.finalize, "producer-ids": p.producerIDs, "balance": p.balance, "drain": p.drain, "reign": p.reign, "show": func(*args) string { return showImage(p.m) },
 	}
@@ -158,7 +158,7 @@ func (p *play) register(a *args) string {
 		req.Rack = &rack
 	}
 	records, resp, why := p.c.RegisterBroker(p.m, p.now, Registration{Request: req, DirectoryID: uuid(a.number("directory", int(id))), Version: "1.0",
-		CleanShutdown: a.has("clean"), Durable: a.has("durable")})
+		CleanShutdown: a.has("clean"), Durable: a.has("durable"), Locked: a.has("locked")})
 	if why.Code != wire.ErrorCode(resp.ErrorCode) {
 		p.t.Errorf("refusal %v beside code %d", why, resp.ErrorCode)
 	}
@@ -202,6 +202,8 @@ func (p *play) start(a *args) string {
 	}
 	return ""
 }
+
+func (p *play) lost(a *args) string { return p.apply(p.c.Lost(p.m, a.position(0))) }
 
 func (p *play) tick(a *args) string {
 	d, err := time.ParseDuration(a.text("advance", "1s"))

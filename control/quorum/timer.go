@@ -34,6 +34,34 @@ func (t *electionTimer) tick(q *Quorum, status raft.BasicStatus) {
 	}
 }
 
+// Suspect says that the leader's process is known to be gone, from elsewhere than its silence: its host answers that nobody listens where
+// it did. This member forgets it, so that it grants votes, and seeks election at its turn among the voters: all hear of it at about the
+// same time, and would split their votes. A leader that lives is followed again at its next message; where a majority still hears it no
+// election succeeds (pre-vote).
+func (q *Quorum) Suspect(leader uint64) {
+	_ = q.guard(func() error {
+		if status := q.status(); status.Lead != leader || leader == raft.None || status.RaftState == raft.StateLeader {
+			return nil
+		}
+		_ = q.node.ForgetLeader() // a follower's cannot fail
+		q.timer.elapsed = max(q.timer.elapsed, q.timer.timeout-1-suspectTicks*q.turnAfter(leader))
+		return nil
+	})
+}
+
+// suspectTicks is how far the turns of two voters are apart: an election's two rounds of messages.
+const suspectTicks = 2
+
+// turnAfter is how many voters come before this one when a leader is gone.
+func (q *Quorum) turnAfter(leader uint64) (turn int) {
+	for _, m := range q.members {
+		if id := m.RaftID(); m.Voter && id < q.self && id != leader {
+			turn++
+		}
+	}
+	return turn
+}
+
 // alone reports whether no other vote is needed: there is nothing to wait for.
 func (q *Quorum) alone() bool { return q.votes() && q.members.voters() == 1 }
 
