@@ -5,10 +5,6 @@
 // given. It knows neither what entries mean (control/image does) nor how messages travel (node's business). It is not the
 // controller: it says who leads.
 //
-// What differs from the first agreement on this room: Create takes Members (voters with endpoints), a ReplicaKey is what was
-// called a Voter, HasReady says when to call Ready, Effects has AppliedIndex and WantSnapshot, and AddVoter promotes a
-// learner.
-//
 // # The life of an entry
 //
 //	Propose ─▶ raft ─▶ Ready: written, synced ─▶ Effects.Messages ─▶ Step of the others ─▶ Ready: written, synced
@@ -26,7 +22,27 @@
 //		if eff.WantSnapshot { q.Compact(eff.AppliedIndex, state) }
 //	}
 //
-// A Quorum belongs to one goroutine. Ready and Compact wait for the disk.
+// A Quorum belongs to one goroutine. Ready and Compact wait for the disk. Entries are proposed by the leader alone, when it is
+// ready; others ask it. A proposal whose leader lost its place may still be committed, or not: its number in an entry tells.
+//
+// # The life of a member
+//
+//	Create with voters ─▶ voter ◀── AddVoter ──── learner ◀── AddLearner ── Create without voters
+//	                        │ ──── RemoveVoter ──▶ │
+//	                        └───── Remove ─▶ gone ◀┘          it may never hear of that; its directory may be added again
+//
+// A member is its directory: a node whose disk is lost or damaged comes back with a new directory as a new member, and the old
+// one is removed. A learner begins with a snapshot of the leader's; one that knows of it has to be made first
+// (Effects.WantSnapshot).
+//
+// # Changes of members and elections
+//
+// A change takes effect at each member when it applies the entry, which is the raft library's way and not the paper's. Between
+// that and the others' hearing of it they count by the old list, so three more rules keep the quorum alive: that a change is
+// committed is durable before it takes effect; a leader does not propose that it stops to vote (ErrLeader); and if an
+// earlier leader has, it proposes nothing of its own before, and goes on leading until it has handed over.
+//
+// Followers and candidates have a timer of ours, since the library's draws from a source that cannot be given (timer.go).
 //
 // # Invariants
 //
