@@ -267,6 +267,8 @@ func (v partitionView) Offsets() (logStart, highWatermark, lastStable wire.Offse
 	return wire.Offset(o.logStart.Load()), wire.Offset(o.highWatermark.Load()), wire.Offset(o.lastStable.Load())
 }
 
+func (v partitionView) WatermarkIsOld() bool { return v.p.published.watermarkOld.Load() }
+
 func (v partitionView) Producers() (producers []segment.ActiveProducer) {
 	v.p.loop.on(func(*Loop) { producers = v.p.log().Producers() })
 	return producers

@@ -147,7 +147,32 @@ func (n *Node) follow(old, m *image.Image) {
 		n.followQuotas(d, m)
 	}
 	n.image.Store(m)
+	n.tellIneligible(d)
 	told.tell(d)
+}
+
+// tellIneligible tells leaders of replicas whose nodes are gone, fenced, shut down or registered anew, and so do not join an ISR for now.
+func (n *Node) tellIneligible(d image.Delta) {
+	var gone []wire.NodeID
+	for _, c := range d.Brokers {
+		if c.Old != nil && (c.New == nil || c.New.Fenced || c.New.ShuttingDown || c.New.Epoch != c.Old.Epoch) {
+			gone = append(gone, c.Old.ID)
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	for _, l := range n.loops {
+		l.on(func(l *Loop) {
+			l.parts.all(func(p *partition) {
+				for _, id := range gone {
+					if p.replica.Ineligible(id, &l.eff) {
+						l.apply(p)
+					}
+				}
+			})
+		})
+	}
 }
 
 // followed are the changes of one image that the coordinators are told of once it is published.

@@ -91,6 +91,8 @@ type partition struct {
 type publishedOffsets struct {
 	logStart, highWatermark, lastStable, logEnd, size atomic.Int64
 	leaderEpoch                                       atomic.Int32
+	// watermarkOld is replicate.Partition.WatermarkIsOld.
+	watermarkOld atomic.Bool
 }
 
 // publish updates what other threads read; at the end of each event.
@@ -101,6 +103,9 @@ func (p *partition) publish() {
 	p.published.logEnd.Store(int64(p.log().LogEndOffset()))
 	p.published.size.Store(p.log().Size())
 	p.published.leaderEpoch.Store(int32(p.replica.LeaderEpoch()))
+	if old := p.replica.WatermarkIsOld(); old != p.published.watermarkOld.Load() {
+		p.published.watermarkOld.Store(old)
+	}
 }
 
 func (p *partition) log() *segment.Log { return p.replica.Log() }

@@ -275,6 +275,7 @@ func (n *Node) reconfigureTopic(old *topic, m *image.Topic) error {
 		p.loop.on(func(l *Loop) {
 			p.log().SetConfig(cfg)
 			p.replica.SetPolicy(policy, &l.eff)
+			p.replica.SetMinISR(t.config.MinInSyncReplicas, &l.eff)
 			if p.replica.SyncedEnd() < p.replica.WrittenEnd() {
 				p.unjournaled = true
 				l.sync.want(p)

@@ -73,15 +73,17 @@ func (p *Partition) SetMinISR(n int, eff *Effects) {
 }
 
 // Ineligible tells a leader that a replica's broker was fenced, shuts down or registered anew: it is not waited for any longer to join
-// the ISR. Those who are in the ISR leave it by the controller's word.
-func (p *Partition) Ineligible(id wire.NodeID, eff *Effects) {
+// the ISR. Those who are in the ISR leave it by the controller's word. known says whether the replica has such a one.
+func (p *Partition) Ineligible(id wire.NodeID, eff *Effects) (known bool) {
 	if p.reign == nil {
-		return
+		return false
 	}
-	if f := p.reign.other(id); f != nil {
+	f := p.reign.other(id)
+	if f != nil {
 		f.eligible = false
 		p.advance(eff)
 	}
+	return f != nil
 }
 
 // expand proposes the ISR with f, if it may be in it.

@@ -87,7 +87,32 @@ func listOffset(b Broker, req *kmsg.ListOffsetsRequest, topic string, q *kmsg.Li
 	return lookUpOffset(p, ts, req)
 }
 
+// offsetNotAvailableFrom is the first version whose clients know OFFSET_NOT_AVAILABLE.
+const offsetNotAvailableFrom = 5
+
+// notYet is the answer to what a new leader does not know until its followers have fetched from it (KIP-207).
+func notYet(version int16) foundOffset {
+	if version < offsetNotAvailableFrom {
+		return noOffset(wire.LeaderNotAvailable)
+	}
+	return noOffset(wire.OffsetNotAvailable)
+}
+
+// lookUpOffset answers for what a new leader knows. A consumer that asks for the end, or for what is not below it, could otherwise be told
+// less than it was by the leader before.
 func lookUpOffset(p Partition, ts wire.Timestamp, req *kmsg.ListOffsetsRequest) foundOffset {
+	old := req.ReplicaID == consumerReplica && p.WatermarkIsOld()
+	if old && ts == latestTimestamp {
+		return notYet(req.Version)
+	}
+	f := knownOffset(p, ts, req)
+	if old && f.code == wire.None && f.offset < 0 && ts != latestTieredTimestamp {
+		return notYet(req.Version)
+	}
+	return f
+}
+
+func knownOffset(p Partition, ts wire.Timestamp, req *kmsg.ListOffsetsRequest) foundOffset {
 	logStart, bound, lastStable := p.Offsets()
 	if req.IsolationLevel == isolationReadCommitted && req.ReplicaID == consumerReplica {
 		bound = lastStable

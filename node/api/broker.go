@@ -170,6 +170,8 @@ type Partition interface {
 	Future() (f FutureReplica, moving bool)
 	// Offsets are the log start offset, the high watermark and the last stable offset.
 	Offsets() (logStart, highWatermark, lastStable wire.Offset)
+	// WatermarkIsOld says that the high watermark may be lower than what an earlier leader has shown (KIP-207).
+	WatermarkIsOld() bool
 	// Producers are the producers that the log knows, by id.
 	Producers() []segment.ActiveProducer
 	// EpochAt is the leader epoch that wrote the record at off; EndOffsetForEpoch answers OffsetForLeaderEpoch.

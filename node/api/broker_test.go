@@ -308,6 +308,7 @@ func (b *fakeBroker) WriteTxnMarker(p wire.TopicPartition, _ wire.ProducerID, _ 
 
 // fakePartition is a log that was written by one leader.
 type fakePartition struct {
+	watermarkOld                        bool
 	future                              FutureReplica
 	epoch                               wire.LeaderEpoch
 	logStart, highWatermark, lastStable wire.Offset
@@ -328,6 +329,8 @@ func (p *fakePartition) LeaderEpoch() wire.LeaderEpoch { return p.epoch }
 func (p *fakePartition) Offsets() (wire.Offset, wire.Offset, wire.Offset) {
 	return p.logStart, p.highWatermark, p.lastStable
 }
+
+func (p *fakePartition) WatermarkIsOld() bool { return p.watermarkOld }
 
 func (p *fakePartition) Producers() []segment.ActiveProducer { return p.producers }
 

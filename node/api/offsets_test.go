@@ -35,6 +35,34 @@ func listed(t *testing.T, b Broker, version int16, req *kmsg.ListOffsetsRequest)
 	return found{p.ErrorCode, p.Offset, p.Timestamp, p.LeaderEpoch}
 }
 
+// TestListOffsetsOfANewLeader: what it does not know yet is not there yet (KIP-207), as in Kafka's Partition.fetchOffsetForTimestamp.
+func TestListOffsetsOfANewLeader(t *testing.T) {
+	b := newFakeBroker(t)
+	b.withTopic(t, "v", 1)
+	b.partitions[wire.TopicPartition{Topic: "v"}] = &fakePartition{highWatermark: 2, lastStable: 2, watermarkOld: true, times: []wire.Timestamp{1000, 2000, 3000}}
+	for _, c := range []struct {
+		version int16
+		replica int32
+		ts      int64
+		want    found
+	}{
+		{10, -1, -1, found{78, -1, -1, -1}},
+		{4, -1, -1, found{5, -1, -1, -1}},
+		{10, 2, -1, found{0, 2, -1, 0}},
+		{10, -1, -2, found{0, 0, -1, 0}},
+		{10, -1, -3, found{78, -1, -1, -1}},
+		{10, -1, 2000, found{0, 1, 2000, 0}},
+		{10, -1, 3000, found{78, -1, -1, -1}},
+		{10, -1, -5, found{0, -1, -1, -1}},
+	} {
+		req := listOffsetsRequest(offsetQuery(0, c.ts, -1))
+		req.ReplicaID = c.replica
+		if got := listed(t, b, c.version, req); got != c.want {
+			t.Errorf("v%d of replica %d at %d: %+v, want %+v", c.version, c.replica, c.ts, got, c.want)
+		}
+	}
+}
+
 // TestListOffsetsOfTimestamps: batches with the timestamps {1000, 3000, 2000} and {2500}, and what Apache Kafka 4.1.1
 // answered about them.
 func TestListOffsetsOfTimestamps(t *testing.T) {
