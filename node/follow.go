@@ -298,6 +298,7 @@ func (f *followed) takeAway(t *topic, i wire.PartitionIndex) {
 	}
 	t.parts[i] = nil
 	f.node.removePartitions(t, []*partition{p})
+	f.node.forgetJournaled(p)
 }
 
 // runTurns has partitions that are here lead or follow, some at a time: a node may lose or take over thousands at once.

@@ -183,9 +183,19 @@ func (j *openJob) run(n *Node) {
 	}
 	j.log, j.report, j.err = segment.OpenLog(d.fs, j.found.path, cfg, segment.OpenOptions{
 		RecoveryPoint: d.recovery[j.found.tp], LogStartOffset: d.starts[j.found.tp], CleanerOffset: d.cleaned[j.found.tp],
-		Clean: d.clean, NowMS: wallNow(),
+		Clean: d.clean, NowMS: wallNow(), Replicated: n.replicated(j.topic.id, j.found.tp.Partition),
 	})
 	logRecovery(&j.report)
+}
+
+// replicated says whether other nodes have the partition too: what is damaged here is fetched again then.
+func (n *Node) replicated(id wire.TopicID, index wire.PartitionIndex) bool {
+	t := n.Image().ByID(id)
+	if t == nil {
+		return false
+	}
+	state := t.State(index)
+	return state != nil && len(state.Replicas) > 1
 }
 
 // createLog makes a partition's directory; one of another topic of that name, left over from a deletion that a crash
@@ -265,7 +275,8 @@ func (n *Node) openJournal(name string, logs map[journalTarget]*segment.Log) (*s
 		}
 		if report.Entries > 0 {
 			slog.Info("journal replayed", "journal", name, "entries", report.Entries, "appended", report.Replayed,
-				"orphans", report.Orphans, "void", report.Void, "refused", report.Refused)
+				"orphans", report.Orphans, "void", report.Void, "refused", report.Refused,
+				"behind", report.Behind)
 		}
 		return err
 	})

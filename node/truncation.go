@@ -110,23 +110,45 @@ func (t *truncation) planned() {
 
 // prepare makes sure that neither the checkpoint files nor the journal bring back, after a crash, what is cut; false if the journal is full.
 func (t *truncation) prepare() (journaled bool, err error) {
-	if err := t.node.writeDirCheckpoints(t.p.dir(), segment.RecoveryPointCheckpoint, segment.LogStartCheckpoint); err != nil {
+	if err := t.node.writeDirCheckpoints(t.p.dir(), segment.RecoveryPointCheckpoint, segment.LogStartCheckpoint, segment.CleanerCheckpoint); err != nil {
 		return false, err
 	}
+	return t.node.journalTruncation(t.p.loop, t.plan.JournalEntry(t.p.index)), nil
+}
+
+// journalTruncation puts an entry into a loop's journal and waits until it is on disk; false if the journal is full or the node ends.
+func (n *Node) journalTruncation(loop *Loop, e segment.JournalEntry) (journaled bool) {
 	synced := make(chan struct{})
-	t.p.loop.on(func(l *Loop) {
-		if journaled = l.sync.writeTruncation(l, t.plan.JournalEntry(t.p.index)); journaled {
+	loop.on(func(l *Loop) {
+		if journaled = l.sync.writeTruncation(l, e); journaled {
 			l.sync.afterRound(func() { close(synced) })
 		}
 	})
-	if journaled {
+	if !journaled {
+		return false
+	}
+	select {
+	case <-synced:
+		return true
+	case <-n.quit:
+		return false
+	}
+}
+
+// forgetJournaled makes void what the journal has of a partition that was taken away: if it comes back, it is another log of the same name
+// and topic id, and a crash must not mix the two.
+func (n *Node) forgetJournaled(p *partition) {
+	e := segment.JournalTruncation(p.id, p.index, 0)
+	for !n.journalTruncation(p.loop, e) {
 		select {
-		case <-synced:
-		case <-t.node.quit:
-			return false, nil
+		case <-time.After(truncationPause):
+		case <-n.quit:
+			return
+		}
+		if n.broken.Load() || n.hasStopped() {
+			return
 		}
 	}
-	return journaled, nil
 }
 
 // end gives the log back to its loop; err is why it could not be cut.

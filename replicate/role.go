@@ -73,7 +73,7 @@ func (p *Partition) Lead(now time.Duration, s LeaderState, eff *Effects) (epochs
 }
 
 // Follow makes the replica a follower, or tells it of another leader or another state. A leader that it was fails who waits for its
-// records. State that is stale changes nothing.
+// records. Of a log that is damaged what is from there on is cut, and fetched again. State that is stale changes nothing.
 func (p *Partition) Follow(s FollowerState, eff *Effects) {
 	if p.stale(&s.Metadata) {
 		return
@@ -87,6 +87,9 @@ func (p *Partition) Follow(s FollowerState, eff *Effects) {
 	p.leave(eff)
 	p.log.SetReplicated(true)
 	p.role, p.following = Following, &following{leader: s.Leader, highWatermark: p.highWatermark}
+	if d := p.log.Damage(); d != nil && !p.truncating {
+		p.truncate(max(d.Offset, p.log.LogStartOffset()), eff)
+	}
 	p.check()
 }
 
