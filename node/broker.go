@@ -361,16 +361,3 @@ func (n *Node) TransactAll(req kmsg.Request) []kmsg.Response { return n.txns.cal
 
 // TransactionsTopicReady makes __transaction_state if it is not there yet.
 func (n *Node) TransactionsTopicReady() bool { return n.txns.topicReady() }
-
-// WriteTxnMarker ends a producer's transaction in one partition, as an administrator does where no coordinator will.
-func (n *Node) WriteTxnMarker(tp wire.TopicPartition, id wire.ProducerID, epoch wire.ProducerEpoch, commit bool, coordinatorEpoch int32) wire.ErrorCode {
-	m := txnMarker{producerID: id, epoch: epoch, commit: commit, coordinatorEpoch: coordinatorEpoch, order: txnOrderForeign}
-	done := make(chan wire.ErrorCode, 1)
-	n.writeMarker(tp, m, func(code wire.ErrorCode) { done <- code })
-	select {
-	case code := <-done:
-		return code
-	case <-n.quit:
-		return wire.NotLeaderOrFollower
-	}
-}

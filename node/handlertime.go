@@ -68,7 +68,7 @@ func (b *waitingBroker) ShareAcknowledge(client api.Client, req *kmsg.ShareAckno
 	return b.Broker.ShareAcknowledge(client, req)
 }
 
-func (b *waitingBroker) WriteTxnMarker(p wire.TopicPartition, id wire.ProducerID, epoch wire.ProducerEpoch, commit bool, coordinatorEpoch int32) wire.ErrorCode {
+func (b *waitingBroker) WriteTxnMarkers(markers []api.TxnMarker) []wire.ErrorCode {
 	defer b.since(time.Now())
-	return b.Broker.WriteTxnMarker(p, id, epoch, commit, coordinatorEpoch)
+	return b.Broker.WriteTxnMarkers(markers)
 }

@@ -203,7 +203,7 @@ func TestWaitingForACoordinatorIsNoRequestTime(t *testing.T) {
 	b.CoordinateAll(testAPIClient, kmsg.NewPtrListGroupsRequest())
 	b.Transact("x", kmsg.NewPtrEndTxnRequest())
 	b.TransactAll(kmsg.NewPtrListTransactionsRequest())
-	b.WriteTxnMarker(wire.TopicPartition{Topic: "t"}, 1, 1, true, 1)
+	b.WriteTxnMarkers([]api.TxnMarker{{Partition: wire.TopicPartition{Topic: "t"}, ProducerID: 1, ProducerEpoch: 1, Commit: true, CoordinatorEpoch: 1}})
 	if b.waited <= 0 || b.waited > time.Since(began) {
 		t.Errorf("waited %v of %v", b.waited, time.Since(began))
 	}

@@ -17,7 +17,10 @@ import (
 // partitions of transactions like any producer.
 type txnService struct {
 	*coordinatorService[*txn.Coordinator, txn.Effects]
-	waiting waitingCalls[txn.Handle, kmsg.Response]
+	// verifications and markers are for the coordinators, and the partitions, of other nodes.
+	verifications *remoteCalls[remoteVerification]
+	markers       *remoteCalls[remoteMarker]
+	waiting       waitingCalls[txn.Handle, kmsg.Response]
 	// order counts what leaves the coordinators for partitions, see txnOrder; the goroutine's, as all below.
 	order txnOrder
 	// spare are producer ids for coordinators, which cannot wait for one; asked says that more are on their way.
@@ -35,7 +38,8 @@ type txnShard = shard[*txn.Coordinator]
 func newTxnService(n *Node) *txnService {
 	s := &txnService{
 		waiting: newWaitingCalls[txn.Handle, kmsg.Response](), openOf: make(map[wire.PartitionIndex]int),
-		memory: memory.NewBound(txn.DefaultConfig().MemoryBytes),
+		memory:        memory.NewBound(txn.DefaultConfig().MemoryBytes),
+		verifications: newRemoteVerifications(n), markers: newRemoteMarkers(n),
 	}
 	s.coordinatorService = newCoordinatorService(n, coordinatorKind[*txn.Coordinator, txn.Effects]{
 		name:        "transaction",
@@ -63,8 +67,12 @@ func newTxnService(n *Node) *txnService {
 // reaches the partition before what was let in earlier has ended the transaction that it was for.
 type txnOrder uint64
 
-// txnOrderForeign is the order of a marker that does not come from this node's coordinators.
-const txnOrderForeign txnOrder = math.MaxUint64
+// txnOrderForeign is the order of a marker that does not come from this node's coordinators, txnOrderUnknown that of an answer that does
+// not, and of no marker at all.
+const (
+	txnOrderUnknown txnOrder = 0
+	txnOrderForeign txnOrder = math.MaxUint64
+)
 
 // newCoordinator makes an empty coordinator. The epoch of its markers is the leader epoch of its partition.
 func (s *txnService) newCoordinator(p *partition) *txn.Coordinator {

@@ -3,6 +3,7 @@ package node
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/wire"
 )
@@ -13,7 +14,7 @@ import (
 type verification struct {
 	items []*produceItem
 	// marked is the order of the newest marker of the producer that came in meanwhile: an answer from before it counts no
-	// more.
+	// more. One of another node has no order among this node's markers: it is asked for again.
 	marked txnOrder
 }
 
@@ -68,12 +69,17 @@ func (p *partition) park(item *produceItem) bool {
 		p.verifying = make(map[verificationKey]*verification)
 	}
 	p.verifying[key] = &verification{items: []*produceItem{item}}
+	p.verify(key, p.verifying[key])
+	return true
+}
+
+// verify asks for a verification.
+func (p *partition) verify(key verificationKey, v *verification) {
 	l := p.loop
 	tp := wire.TopicPartition{Topic: p.topic, Partition: p.index}
-	l.node.txns.verify(key, item.request.claim, tp, func(code wire.ErrorCode, order txnOrder) {
+	l.node.txns.verify(key, v.items[0].request.claim, tp, func(code wire.ErrorCode, order txnOrder) {
 		l.send(messageFunc(func(*Loop) { p.verified(key, code, order) }))
 	})
-	return true
 }
 
 // answersItself says that a batch is not going to be appended: a retry, or one of a producer that was fenced.
@@ -98,7 +104,14 @@ func (p *partition) verified(key verificationKey, code wire.ErrorCode, order txn
 		return // the partition was stopped
 	}
 	delete(p.verifying, key)
-	if code == wire.None && v.marked > order {
+	switch {
+	case code != wire.None || v.marked <= order:
+	case order == txnOrderUnknown || v.marked == txnOrderForeign:
+		v.marked = txnOrderUnknown // whichever was first: the marker is in the log by now, so that another answer is about what is there
+		p.verifying[key] = v
+		p.verify(key, v)
+		return
+	default:
 		code = wire.InvalidTxnState
 	}
 	if code != wire.None {
@@ -140,7 +153,7 @@ func (p *partition) stopVerifying(code wire.ErrorCode) {
 	}
 }
 
-// verify asks the coordinator of a transactional id whether a producer may write to a partition; where the claim is
+// verify asks the coordinator of a transactional id, wherever it is, whether a producer may write to a partition; where the claim is
 // implicit the partition is added to its transaction. then is called once and must not block. The caller may be a loop.
 func (s *txnService) verify(key verificationKey, c claim, tp wire.TopicPartition, then func(code wire.ErrorCode, order txnOrder)) {
 	req := kmsg.NewPtrAddPartitionsToTxnRequest()
@@ -154,12 +167,52 @@ func (s *txnService) verify(key verificationKey, c claim, tp wire.TopicPartition
 	asked.TransactionalID, asked.ProducerID, asked.ProducerEpoch = string(c.transactionalID), int64(key.id), int16(key.epoch)
 	asked.VerifyOnly, asked.Topics = !c.implicit, append(asked.Topics, topic)
 	req.Transactions = append(req.Transactions, asked)
-	s.inbox.put(func() {
-		s.handle(s.shardOf(asked.TransactionalID), req, func(resp kmsg.Response) {
-			code := wire.ErrorCode(resp.(*kmsg.AddPartitionsToTxnResponse).Transactions[0].Topics[0].Partitions[0].ErrorCode)
-			then(c.producerCode(code), s.order)
+	switch coordinator, remote := s.node.coordinatorElsewhere(image.TransactionStateTopic, asked.TransactionalID); {
+	case !remote:
+		s.inbox.put(func() {
+			s.handle(s.shardOf(asked.TransactionalID), req, func(resp kmsg.Response) { then(c.producerCode(additionCode(resp)), s.order) })
 		})
-	})
+	case coordinator == wire.NoNode:
+		go then(wire.CoordinatorNotAvailable, txnOrderUnknown) // the caller may be the loop that is told
+	default:
+		s.verifications.put(coordinator, remoteVerification{req, func(code wire.ErrorCode) { then(c.producerCode(code), txnOrderUnknown) }})
+	}
+}
+
+// remoteVerification is a verification that another node's coordinator has to answer.
+type remoteVerification struct {
+	request *kmsg.AddPartitionsToTxnRequest
+	then    func(wire.ErrorCode)
+}
+
+// verificationAskers bounds the verifications that are under way to one node. Each has a request to itself: a coordinator holds one
+// back while the transaction before is ending.
+const verificationAskers = 8
+
+func newRemoteVerifications(n *Node) *remoteCalls[remoteVerification] {
+	return &remoteCalls[remoteVerification]{
+		node: n, askers: verificationAskers, batch: 1,
+		ask: func(address string, what []remoteVerification) error {
+			resp, err := n.cluster.peers.call(address, what[0].request, remoteTimeout)
+			if err == nil {
+				what[0].then(additionCode(resp))
+			}
+			return err
+		},
+		lost: func(v remoteVerification) { v.then(wire.NetworkException) },
+	}
+}
+
+// additionCode is what became of the one partition that was asked for.
+func additionCode(resp kmsg.Response) wire.ErrorCode {
+	r := resp.(*kmsg.AddPartitionsToTxnResponse)
+	if r.ErrorCode != 0 {
+		return wire.ErrorCode(r.ErrorCode)
+	}
+	if len(r.Transactions) == 0 || len(r.Transactions[0].Topics) == 0 || len(r.Transactions[0].Topics[0].Partitions) == 0 {
+		return wire.UnknownServerError
+	}
+	return wire.ErrorCode(r.Transactions[0].Topics[0].Partitions[0].ErrorCode)
 }
 
 // The versions of AddPartitionsToTxn that nodes send: for producers that add their partitions, and for those that do not.

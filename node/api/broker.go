@@ -111,8 +111,8 @@ type Broker interface {
 	TransactAll(req kmsg.Request) []kmsg.Response
 	// TransactionsTopicReady makes __transaction_state if it is not there yet; false while that is not possible.
 	TransactionsTopicReady() bool
-	// WriteTxnMarker ends a producer's transaction in one partition, and waits until that is durable.
-	WriteTxnMarker(p wire.TopicPartition, id wire.ProducerID, epoch wire.ProducerEpoch, commit bool, coordinatorEpoch int32) wire.ErrorCode
+	// WriteTxnMarkers ends producers' transactions, each in one partition, and waits until that is durable; their codes are in order.
+	WriteTxnMarkers(markers []TxnMarker) []wire.ErrorCode
 	// ShareState has the share coordinator answer a request of keys 83 to 87, and waits for it.
 	ShareState(req kmsg.Request) kmsg.Response
 	// ShareStateTopicReady makes __share_group_state if it is not there yet; false while that is not possible.

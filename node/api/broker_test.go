@@ -301,9 +301,12 @@ func (b *fakeBroker) TransactAll(req kmsg.Request) []kmsg.Response {
 
 func (b *fakeBroker) TransactionsTopicReady() bool { return !b.notReady }
 
-func (b *fakeBroker) WriteTxnMarker(p wire.TopicPartition, _ wire.ProducerID, _ wire.ProducerEpoch, _ bool, _ int32) wire.ErrorCode {
-	_, code := b.Partition(p.Topic, p.Partition)
-	return code
+func (b *fakeBroker) WriteTxnMarkers(markers []TxnMarker) (codes []wire.ErrorCode) {
+	for _, m := range markers {
+		_, code := b.Partition(m.Partition.Topic, m.Partition.Partition)
+		codes = append(codes, code)
+	}
+	return codes
 }
 
 // fakePartition is a log that was written by one leader.
