@@ -21,7 +21,8 @@ type Cluster struct {
 	admins    []*admin
 	ledgers   []*ledger // a partition each
 	quorum    *quorumLedger
-	calm      bool // the liveness phase: no faults, no new records
+	newest    uint64 // version of the newest image that any node has had
+	calm      bool   // the liveness phase: no faults, no new records
 	stats     stats
 }
 

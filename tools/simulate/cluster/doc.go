@@ -31,6 +31,8 @@
 //   - I6: a record that is sent after another was acknowledged gets a higher offset.
 //   - I7: nobody shows what is not committed or cuts its log below its high watermark; under commit a leader's high watermark is not above
 //     what any member of its in-sync set has on disk.
+//     A member of the newest image's in-sync set has all that is committed.
+//   - C3: who leads is in sync, and nobody in sync is fenced or shutting down.
 //   - I8: a partition has one leader an epoch.
 //   - I10: a consumer gets every offset once, in order, and is never told that what it read is gone.
 //   - G: a log has a record at every offset.

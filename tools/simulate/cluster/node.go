@@ -92,7 +92,7 @@ func (n *Node) start() {
 func (n *Node) forget() {
 	for i, r := range n.replicas {
 		if r != nil {
-			n.lastEnds[i] = r.partition.SyncedEnd()
+			n.lastEnds[i] = r.partition.SafeEnd()
 		}
 	}
 	n.quorum, n.control, n.image = nil, nil, nil

@@ -210,6 +210,7 @@ func (s *quorumService) apply(e quorum.Entry) {
 		return
 	}
 	s.noteImage()
+	n.cluster.checkImage(n.image)
 	n.control.applied(proposalKey{e.Origin, e.Proposal})
 }
 

@@ -94,7 +94,8 @@ func (n *Network) delay() time.Duration {
 func (n *Network) Summary() string { return fmt.Sprintf("%d messages, %d copies", n.sent, n.copies) }
 
 // A Connection carries messages from one process's life to another's in order and at most once, as TCP does. A message that is lost
-// ends it: later ones do not arrive either.
+// ends it: later ones do not arrive either. One that is closed by its near end may have requests under way: they arrive, late perhaps,
+// and their answers do not.
 type Connection struct {
 	network  *Network
 	from, to *Process
@@ -102,6 +103,7 @@ type Connection struct {
 	toLife   uint64
 	last     time.Duration // when the latest message arrives
 	broken   bool
+	closed   bool
 }
 
 // Connect gives a connection between the present lives of two processes.
@@ -111,11 +113,11 @@ func (n *Network) Connect(from, to *Process) *Connection {
 
 // Broken says that nothing arrives any more: a message was lost, or one of the lives has ended.
 func (c *Connection) Broken() bool {
-	return c.broken || !c.to.running || c.to.life != c.toLife || !c.from.running || c.from.life != c.fromLife
+	return c.broken || c.closed || !c.to.running || c.to.life != c.toLife || !c.from.running || c.from.life != c.fromLife
 }
 
 // Close ends the connection.
-func (c *Connection) Close() { c.broken = true }
+func (c *Connection) Close() { c.closed = true }
 
 // Send carries a message to the far end, behind those before it.
 func (c *Connection) Send(what string, deliver func()) {
@@ -145,7 +147,7 @@ func (c *Connection) carry(from, to *Process, life uint64, what string, deliver 
 		if n.cut[from.place][to.place] > 0 {
 			c.broken = true
 		}
-		if !c.broken {
+		if !c.broken && !(c.closed && to == c.from) {
 			to.run(life, deliver)
 		}
 	})
