@@ -14,7 +14,8 @@ import (
 )
 
 // world is three replicas of a partition, a controller and a network in which everything is late, lost or comes twice, but for what a
-// lost connection rules out. Which of all that happens next is drawn; the policy is commit, and two replicas must be in sync.
+// lost connection rules out. Which of all that happens next is drawn; two replicas must be in sync. Under the policy commit the power goes
+// too, under the policy cache processes are killed only.
 type world struct {
 	draw       func(n int) int
 	now        time.Duration
@@ -27,13 +28,14 @@ type world struct {
 	waiting map[string]worldProduce
 	values  int
 	// calm is how many faults that are drawn stay out for one that happens.
-	calm  int
-	trace func(format string, args ...any)
+	calm   int
+	policy replicate.FlushPolicy
+	trace  func(format string, args ...any)
 	// watermark is the highest that any replica has shown.
 	watermark wire.Offset
 }
 
-type worldProduce struct{ value string }
+type worldProduce struct{ values []string }
 
 type worldNode struct {
 	*replicatetest.Node
@@ -67,10 +69,13 @@ func newWorld(draw func(int) int, trace func(string, ...any)) *world {
 	w := &world{draw: draw, acked: make(map[wire.Offset]string), waiting: make(map[string]worldProduce), trace: trace}
 	w.controller = newWorldController(3)
 	w.calm = 4 << w.draw(6)
+	if w.draw(4) == 0 {
+		w.policy = replicate.FlushCache
+	}
 	for i := range 3 {
 		cfg := replicatetest.Config()
 		cfg.SegmentBytes = 400
-		n, err := replicatetest.NewNode(wire.NodeID(i+1), replicate.FlushCommit, cfg, uint64(draw(1<<16)))
+		n, err := replicatetest.NewNode(wire.NodeID(i+1), w.policy, cfg, uint64(draw(1<<16)))
 		if err != nil {
 			panic(err)
 		}
@@ -149,7 +154,7 @@ func (w *world) fault(n *worldNode) {
 }
 
 func (w *world) crash(n *worldNode) {
-	power := w.draw(2) == 0
+	power := w.policy == replicate.FlushCommit && w.draw(2) == 0
 	w.trace("crash %d, power cut: %v", n.ID, power)
 	n.Crash(power)
 	w.controller.heartbeats[n.ID] = false
@@ -159,15 +164,17 @@ func (w *world) produce(n *worldNode) {
 	if n.Partition.Role() != replicate.Leading && w.draw(10) > 0 {
 		return
 	}
-	w.values++
-	value := fmt.Sprintf("v%d", w.values)
-	w.waiting[value] = worldProduce{value}
-	acks := replicate.AcksAll
-	if w.draw(4) == 0 {
-		acks = replicate.AcksLeader
-		delete(w.waiting, value)
+	var values []string
+	for range 1 + w.draw(3) {
+		w.values++
+		values = append(values, fmt.Sprintf("v%d", w.values))
 	}
-	_, err := n.Produce(value, acks, wire.BatchHeader{BaseTimestamp: 1000}, value)
+	acks := replicate.AcksLeader
+	if w.draw(4) > 0 {
+		acks = replicate.AcksAll
+		w.waiting[values[0]] = worldProduce{values}
+	}
+	_, err := n.Produce(values[0], acks, wire.BatchHeader{BaseTimestamp: 1000}, values...)
 	must(err)
 }
 
@@ -183,10 +190,7 @@ func (w *world) settle(n *worldNode) {
 	for _, c := range n.Effects.Completed {
 		w.trace("complete %s", c.Code.String())
 		if p, known := w.waiting[c.Ref.(string)]; known && c.Code == wire.None {
-			if other, taken := w.acked[c.BaseOffset]; taken && other != p.value {
-				panic(fmt.Sprintf("I1: %s acknowledged at %d, where %s was", p.value, c.BaseOffset, other))
-			}
-			w.acked[c.BaseOffset] = p.value
+			w.acknowledged(c.BaseOffset, p.values)
 		}
 	}
 	for _, q := range n.Effects.Proposals {
@@ -204,6 +208,16 @@ func (w *world) settle(n *worldNode) {
 	w.watermark = max(w.watermark, n.Partition.HighWatermark())
 }
 
+func (w *world) acknowledged(base wire.Offset, values []string) {
+	for i, value := range values {
+		off := base + wire.Offset(i)
+		if other, taken := w.acked[off]; taken && other != value {
+			panic(fmt.Sprintf("I1: %s acknowledged at %d, where %s was", value, off, other))
+		}
+		w.acked[off] = value
+	}
+}
+
 // SafeEndOfISR is the least end that a replica of the committed ISR keeps, by the controller's word, if n leads by it.
 func (n *worldNode) SafeEndOfISR(w *world) wire.Offset {
 	end := wire.Offset(1 << 60)
@@ -212,7 +226,7 @@ func (n *worldNode) SafeEndOfISR(w *world) wire.Offset {
 	}
 	for _, id := range w.controller.isr {
 		if other := w.node(id); !other.Down {
-			end = min(end, other.Partition.SyncedEnd())
+			end = min(end, other.Partition.SafeEnd())
 		}
 	}
 	return end
