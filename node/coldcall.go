@@ -69,6 +69,9 @@ func (n *Node) serveCold(l *Loop, call *coldCall) {
 // taken what it needs of it: that one may wait for other clients' requests, which must be decoded meanwhile.
 func (n *Node) answerCold(l *Loop, call *coldCall) ([]byte, error) {
 	req := &call.request
+	if err := n.awaitServing(req.Header.Key, call.gone); err != nil {
+		return nil, err
+	}
 	size := len(req.Body)
 	n.decoding.begin(size)
 	decoded := sync.OnceFunc(func() { n.decoding.end(size) })
@@ -166,7 +169,11 @@ func (l *Loop) finishCold(call *coldCall, frame []byte, err error) {
 	h, c := call.request.Header, call.pending.conn
 	c.cold = nil
 	if err != nil {
-		if !c.closing {
+		switch {
+		case c.closing:
+		case errors.Is(err, errNotServing):
+			c.close()
+		default:
 			c.refuse("malformed request", "api", h.Key.String(), "version", int16(h.Version), "error", err)
 		}
 		call.pending.silent = true

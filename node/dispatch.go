@@ -23,10 +23,10 @@ func (c *Conn) dispatch(frame []byte, buf *buffer) {
 	}
 	served, known := api.Served(h.Key)
 	switch {
-	case api.InCluster(h.Key) && !c.loop.node.isMember(), !known:
+	case api.InCluster(h.Key) && c.loop.node.cluster == nil, !known:
 		c.refuse("request kind is not served", "key", int16(h.Key), "version", int16(h.Version))
-	case !c.loop.node.serving.Load() && !api.BetweenNodes(h.Key):
-		c.close() // the client tries again, at another node
+	case c.loop.node.early(h.Key):
+		c.close() // whoever sends these knows the node from before, and tries again
 	case !served.Contains(h.Version) && h.Key != wire.KeyApiVersions:
 		c.refuseVersion(h, body, served)
 	case h.Key == wire.KeyProduce:

@@ -54,6 +54,8 @@ type Node struct {
 	interrupt <-chan struct{}
 	// serving says that clients are served; a node of a cluster answers other nodes before.
 	serving atomic.Bool
+	// served is closed when serving becomes true.
+	served chan struct{}
 
 	groups   *groupService
 	txns     *txnService

@@ -74,6 +74,7 @@ func (n *Node) start() error {
 		}
 	}
 	n.serving.Store(true)
+	close(n.served)
 	if !clustered {
 		n.loops[0].on((*Loop).startAccepting)
 	}
@@ -103,7 +104,7 @@ func (n *Node) open() error {
 func newNode(cfg *config.Config) *Node {
 	n := &Node{
 		started: time.Now(), seams: defaultSeams(), log: newThrottledLog(slog.Default()), metrics: newNodeMetrics(), topics: newCatalog(),
-		probes: make(map[int]iouring.Probe), failed: make(chan struct{}), quit: make(chan struct{}),
+		probes: make(map[int]iouring.Probe), failed: make(chan struct{}), quit: make(chan struct{}), served: make(chan struct{}),
 		cleanerStopped: make(chan struct{}),
 	}
 	n.cfg.Store(cfg)
