@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"testing"
 
@@ -255,3 +256,23 @@ func quorumOf(t *testing.T, n *harness.Node) (voters, observers []int32) {
 }
 
 func noCheck(*kmsg.MetadataResponseTopicPartition) error { return nil }
+
+// TestClientsThatComeEarly: requests at a node that is still starting are answered when it serves, and none fails.
+func TestClientsThatComeEarly(t *testing.T) {
+	t.Parallel()
+	c := harness.StartCluster(t, 3, nil)
+	topic := createTopic(t, c.Nodes[0], 3, 1)
+	c.Nodes[1].Kill(t)
+	c.Nodes[1].Begin(t)
+	harness.Eventually(t, "the node that starts takes connections", func(ctx context.Context) error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", c.Nodes[1].Address)
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	})
+	client := c.Nodes[1].Client(t)
+	if _, err := kadm.NewClient(client).ListTopics(harness.Context(t), topic); err != nil {
+		t.Error(err)
+	}
+}
