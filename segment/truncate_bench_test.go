@@ -10,22 +10,26 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// BenchmarkTruncate cuts the last batches of a log whose active segment has 200 MiB, half of it not flushed.
+// BenchmarkTruncate cuts the last batches of a log whose active segment has 200 MiB, half of it not flushed. A log that was just opened,
+// or that is not known to have other replicas, is read for its producers.
 func BenchmarkTruncate(b *testing.B) {
-	for _, size := range []int{1 << 10, 64 << 10} {
-		for _, ids := range []int{0, 1, 1000} {
-			b.Run(fmt.Sprintf("batch=%d,producers=%d", size, ids), func(b *testing.B) { benchmarkTruncate(b, size, ids) })
+	for _, replicated := range []bool{false, true} {
+		for _, size := range []int{1 << 10, 64 << 10} {
+			for _, ids := range []int{0, 1, 1000} {
+				name := fmt.Sprintf("replicated=%t,batch=%d,producers=%d", replicated, size, ids)
+				b.Run(name, func(b *testing.B) { benchmarkTruncate(b, replicated, size, ids) })
+			}
 		}
 	}
 }
 
-func benchmarkTruncate(b *testing.B, size, ids int) {
+func benchmarkTruncate(b *testing.B, replicated bool, size, ids int) {
 	dir, err := os.MkdirTemp("", "truncate")
 	must(b, err)
 	defer os.RemoveAll(dir)
 	h, err := createHarness(osfs.FS{}, dir+"/t-0", segment.DefaultConfig())
 	must(b, err)
-	h.log.SetReplicated(true)
+	h.log.SetReplicated(replicated)
 	value := string(make([]byte, size))
 	n := 0
 	add := func() {
