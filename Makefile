@@ -18,7 +18,7 @@ SEEDS ?= 2000
 FROM ?= 1
 SEED ?=
 
-.PHONY: bench-compare help build run test unit test-race test-invariants test-engines test-clients cluster-free fuzz soak sim sim-mutants compat bench lint generate
+.PHONY: bench-compare help build run cluster test unit test-race test-invariants test-engines test-clients cluster-free fuzz soak sim sim-mutants compat bench lint generate
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ build: ## the static binary, bin/ringmill
 
 run: build ## a node on 127.0.0.1:9092 with its data in ./data
 	$(BIN)/ringmill serve
+
+cluster: build ## three nodes of one cluster on 127.0.0.1, ports 9092, 9192 and 9292, until ^C
+	tools/trycluster.sh $(BIN)/ringmill
 
 test: lint unit test-race test-invariants test-clients test-engines ## every test: both engines, real clients, kill -9 and power cuts
 

@@ -103,7 +103,7 @@ The client commands work with any node that speaks Kafka's protocol.`,
 	root.AddGroup(&cobra.Group{ID: groupNode, Title: "Node:"},
 		&cobra.Group{ID: groupCluster, Title: "Topics, groups and the cluster:"},
 		&cobra.Group{ID: groupRecords, Title: "Records:"})
-	root.AddCommand(a.serveCommand(), a.topicCommand(), a.groupCommand(), a.configCommand(), a.quotaCommand(), a.txnCommand(), a.logDirsCommand(), a.featuresCommand(), a.produceCommand(), a.consumeCommand(), a.dumpCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.topicCommand(), a.groupCommand(), a.configCommand(), a.quotaCommand(), a.txnCommand(), a.logDirsCommand(), a.featuresCommand(), a.clusterCommand(), a.produceCommand(), a.consumeCommand(), a.dumpCommand(), a.versionCommand())
 	a.output.register(root)
 	root.InitDefaultCompletionCmd()
 	return root
