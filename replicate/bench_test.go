@@ -61,3 +61,54 @@ func TestAloneAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations a batch", n)
 	}
 }
+
+// BenchmarkReplicated is what a leader's state machine costs a batch that two followers fetch and acknowledge.
+func BenchmarkReplicated(b *testing.B) {
+	p, batch := alone(b)
+	p = replicate.NewReplica(p.Log(), replicate.FlushCommit, 0)
+	var eff replicate.Effects
+	p.Lead(0, replicate.LeaderState{Self: 1, Replicas: []wire.NodeID{1, 2, 3}, ISR: []wire.NodeID{1, 2, 3}, MinISR: 2, LagMax: 1 << 40}, &eff)
+	ref := new(int)
+	b.ReportAllocs()
+	for b.Loop() {
+		plan, _ := p.Produce(batch, replicate.AcksAll, ref, 1000, &eff)
+		p.Written(plan.LastOffset+1, &eff)
+		p.Synced(plan.LastOffset+1, &eff)
+		for id := range wire.NodeID(2) {
+			p.ReplicaFetch(1, replicate.ReplicaPosition{Replica: 2 + id, Eligible: true, Offset: plan.LastOffset + 1}, &eff)
+		}
+		if len(eff.Completed) != 1 {
+			b.Fatal("not answered")
+		}
+		eff.Reset()
+	}
+}
+
+// BenchmarkFetcher is what a request and its answer cost a follower of 1,000 partitions of which ten have records.
+func BenchmarkFetcher(b *testing.B) {
+	const partitions, busy = 1000, 10
+	f := replicate.NewFetcher(replicate.FetcherConfig{})
+	for i := range wire.PartitionIndex(partitions) {
+		f.Add(replicate.FetchTarget{Ref: i, Index: i}, true)
+	}
+	answer := wire.FetchResponseView{SessionID: 1, Topics: []wire.FetchTopicView{{Partitions: make([]wire.FetchPartitionView, busy)}}}
+	for i := range answer.Topics[0].Partitions {
+		p := &answer.Topics[0].Partitions[i]
+		p.Index, p.Records = wire.PartitionIndex(i*partitions/busy), []byte{0}
+	}
+	var body []byte
+	end := wire.Offset(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		r := f.Next(0, 1)
+		body = r.AppendTo(body[:0], 17)
+		actions, _ := f.Answer(0, &answer)
+		end++
+		for i := range actions {
+			f.Ready(wire.TopicID{}, actions[i].Ref.(wire.PartitionIndex), replicate.Position{Offset: end}, 0)
+		}
+		if len(actions) != busy {
+			b.Fatal("not all partitions were answered")
+		}
+	}
+}
