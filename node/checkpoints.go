@@ -75,6 +75,8 @@ func (n *Node) writeDirCheckpoints(d *logDir, names ...string) error {
 		switch name {
 		case segment.RecoveryPointCheckpoint:
 			d.recovery = offsets[name]
+		case segment.HighWatermarkCheckpoint:
+			d.watermarks = offsets[name]
 		case segment.LogStartCheckpoint:
 			d.starts = offsets[name]
 		case segment.CleanerCheckpoint:
@@ -84,16 +86,25 @@ func (n *Node) writeDirCheckpoints(d *logDir, names ...string) error {
 	return nil
 }
 
+// watermark is a partition's high watermark as the checkpoint file has it, 0 if it has none.
+func (d *logDir) watermark(tp wire.TopicPartition) wire.Offset {
+	d.checkpointMu.Lock()
+	defer d.checkpointMu.Unlock()
+	return d.watermarks[tp]
+}
+
 // forgetCheckpoints sees to it that the checkpoint files say nothing of a partition that is about to be made: one of
-// that name may have been deleted, and its recovery point would make the new log look damaged after a crash.
+// that name may have been deleted, and its recovery point would make the new log look damaged after a crash, its high watermark show
+// what no other replica has.
 func (n *Node) forgetCheckpoints(d *logDir, tp wire.TopicPartition) error {
 	d.checkpointMu.Lock()
 	_, recovery := d.recovery[tp]
 	_, start := d.starts[tp]
 	_, cleaned := d.cleaned[tp]
+	_, watermark := d.watermarks[tp]
 	d.checkpointMu.Unlock()
-	if !recovery && !start && !cleaned {
+	if !recovery && !start && !cleaned && !watermark {
 		return nil
 	}
-	return n.writeDirCheckpoints(d, segment.RecoveryPointCheckpoint, segment.LogStartCheckpoint, segment.CleanerCheckpoint)
+	return n.writeDirCheckpoints(d, segment.RecoveryPointCheckpoint, segment.HighWatermarkCheckpoint, segment.LogStartCheckpoint, segment.CleanerCheckpoint)
 }

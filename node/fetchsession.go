@@ -25,8 +25,10 @@ type fetchSession struct {
 	used      time.Duration
 	// busy says that a connection's request is reading parts.
 	busy bool
-	// follower says that a replica's node has it: it makes room for nobody, and counts for none of those who want some.
+	// follower says that a replica's node has it: it makes room for nobody, and counts for none of those who want some. It ends when
+	// that node comes with another registration; by is who it is of.
 	follower bool
+	by       fetcherOf
 }
 
 // fetchTold is what the client knows of a partition.
@@ -85,7 +87,10 @@ func (fs *fetchSessions) make(l *Loop, f *fetchRequest) *fetchSession {
 	if len(f.parts) == 0 || !follower && (!fs.room(l) || fs.parts()+len(f.parts) > sessionPartsMax) {
 		return nil
 	}
-	s := &fetchSession{epoch: 1, follower: follower, byTopicID: f.version >= 13, parts: f.parts, used: l.mono, busy: true}
+	if follower {
+		fs.dropEarlier(l, &f.by)
+	}
+	s := &fetchSession{epoch: 1, follower: follower, by: f.by, byTopicID: f.version >= 13, parts: f.parts, used: l.mono, busy: true}
 	for s.id == 0 || l.node.sessions.of(s.id) != nil {
 		s.id = rand.Int32N(math.MaxInt32)
 	}
@@ -93,6 +98,15 @@ func (fs *fetchSessions) make(l *Loop, f *fetchRequest) *fetchSession {
 	fs.byID[s.id] = s
 	l.node.sessions.set(s.id, l)
 	return s
+}
+
+// dropEarlier forgets the sessions that a follower's node had under an earlier registration.
+func (fs *fetchSessions) dropEarlier(l *Loop, by *fetcherOf) {
+	for id, s := range fs.byID {
+		if s.follower && !s.busy && s.by.replica == by.replica && s.by.epoch < by.epoch {
+			fs.drop(l, id)
+		}
+	}
 }
 
 // drop forgets a session.

@@ -27,14 +27,12 @@ type logDir struct {
 	// the loop itself; kind is its name.
 	inlineAppends bool
 	kind          string
-	// clean says that the last stop was clean. recovery, starts and cleaned are what the checkpoint files say; whoever
+	// clean says that the last stop was clean. recovery, watermarks, starts and cleaned are what the checkpoint files say; whoever
 	// writes those holds checkpointMu.
-	clean                     bool
-	checkpointMu              sync.Mutex
-	recovery, starts, cleaned map[wire.TopicPartition]wire.Offset
-	// highWatermarks are those of replication-offset-checkpoint, as they were at the start.
-	highWatermarks map[wire.TopicPartition]wire.Offset
-	offline        atomic.Bool
+	clean                                 bool
+	checkpointMu                          sync.Mutex
+	recovery, watermarks, starts, cleaned map[wire.TopicPartition]wire.Offset
+	offline                               atomic.Bool
 	// partitions counts what lies here, so that new ones go where the fewest are.
 	partitions atomic.Int64
 	removals   removals
@@ -65,7 +63,7 @@ func openLogDir(path string, fsys segment.FS, appendPath string) (*logDir, error
 	if d.cleaned, err = d.readCheckpoint(segment.CleanerCheckpoint); err != nil {
 		return nil, err
 	}
-	if d.highWatermarks, err = d.readCheckpoint(segment.HighWatermarkCheckpoint); err != nil {
+	if d.watermarks, err = d.readCheckpoint(segment.HighWatermarkCheckpoint); err != nil {
 		return nil, err
 	}
 	_, err = fsys.Stat(filepath.Join(path, segment.CleanShutdownFile))

@@ -18,6 +18,8 @@ type replicaLink struct {
 	node       *Node
 	conn       *peerConn
 	addr       string
+	// failures counts how often the leader could not be asked since it could.
+	failures int
 }
 
 func newReplicaLink(r *replicator) *replicaLink {
@@ -32,6 +34,8 @@ func (k *replicaLink) run() {
 		if err != nil {
 			k.disconnect()
 			k.rest()
+		} else {
+			k.failures = 0
 		}
 		if k.node.hasStopped() {
 			continue
@@ -42,9 +46,11 @@ func (k *replicaLink) run() {
 
 func (k *replicaLink) requests() <-chan []byte { return k.replicator.requests }
 
-// rest waits before a leader is asked again that could not be.
+// rest waits before a leader is asked again that could not be, longer each time.
 func (k *replicaLink) rest() {
-	timer := time.NewTimer(time.Duration(k.node.Config().ReplicaFetchBackoffMS) * time.Millisecond)
+	pause := min(replicaBackoffMin<<min(k.failures, 16), time.Duration(k.node.Config().ReplicaFetchBackoffMS)*time.Millisecond)
+	k.failures++
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -39,6 +39,9 @@ const (
 	// settlePatience is how long a request waits for partitions whose disk is at work: mostly all of an answer are kept at the same
 	// moment, by one sync of the journal, and one that is slow must not hold up the others.
 	settlePatience = 5 * time.Millisecond
+	// replicaBackoffMin is how long a partition, or a leader, rests that could not be fetched for the first time: mostly it has not heard
+	// yet of a new topic, or of its own leadership. It doubles up to replica.fetch.backoff.ms.
+	replicaBackoffMin = 20 * time.Millisecond
 )
 
 // replicatorOf is the one that fetches from a leader, made if there is none.
@@ -63,7 +66,7 @@ func (l *Loop) newFetcher(epoch wire.BrokerEpoch) *replicate.Fetcher {
 		Replica: cfg.NodeID, BrokerEpoch: epoch,
 		WaitMaxMS: int32(cfg.ReplicaFetchWaitMS), MinBytes: int32(cfg.ReplicaFetchBytesMin),
 		MaxBytes: int32(cfg.ReplicaFetchAnswerBytesMax), PartitionMaxBytes: int32(cfg.ReplicaFetchBytesMax),
-		Backoff: time.Duration(cfg.ReplicaFetchBackoffMS) * time.Millisecond,
+		Backoff: time.Duration(cfg.ReplicaFetchBackoffMS) * time.Millisecond, BackoffMin: replicaBackoffMin,
 	})
 }
 

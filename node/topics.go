@@ -40,7 +40,7 @@ func (n *Node) newPartition(t *topic, index wire.PartitionIndex, d *logDir, log 
 		p.replica = replicate.NewPartition(log, policy, m.LeaderEpochOf(known))
 		p.leads.Store(true)
 	} else {
-		p.replica = replicate.NewReplica(log, policy, d.highWatermarks[wire.TopicPartition{Topic: t.name, Partition: index}])
+		p.replica = replicate.NewReplica(log, policy, d.watermark(wire.TopicPartition{Topic: t.name, Partition: index}))
 	}
 	p.publish()
 	d.partitions.Add(1)

@@ -99,13 +99,16 @@ func (f *Fetcher) answer(now time.Duration, p *fetchedPartition, r *wire.FetchPa
 		a.Kind, a.LeaderEnd, a.Diverging = FetchOutOfRange, r.DivergingEpoch.EndOffset, wire.EpochEndOffset{}
 	case r.ErrorCode != wire.None:
 		a.Kind = FetchFailed
-		f.rest(p, now)
+		f.failed(p, now)
 	case r.DivergingEpoch.Set:
 		a.Kind = FetchDiverged
 	case len(r.Records) > 0:
 		a.Kind, p.leaderEnd = FetchRecords, r.HighWatermark
 	default:
 		a.Kind, p.leaderEnd = FetchNews, r.HighWatermark
+	}
+	if a.Kind != FetchFailed {
+		p.failures = 0
 	}
 	if a.Kind == FetchRecords || a.Kind == FetchDiverged || a.Kind == FetchOutOfRange {
 		p.state = fetchSettling

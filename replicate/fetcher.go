@@ -16,8 +16,9 @@ type FetcherConfig struct {
 	// WaitMaxMS, MinBytes and MaxBytes are replica.fetch.wait.max.ms, .min.bytes and .response.max.bytes, PartitionMaxBytes is
 	// replica.fetch.max.bytes.
 	WaitMaxMS, MinBytes, MaxBytes, PartitionMaxBytes int32
-	// Backoff is replica.fetch.backoff.ms.
-	Backoff time.Duration
+	// Backoff is replica.fetch.backoff.ms. BackoffMin is how long a partition rests whose fetch failed once, and twice as long each time
+	// it fails again, up to Backoff: a leader that does not know yet that it leads knows a moment later. 0 is Backoff.
+	Backoff, BackoffMin time.Duration
 }
 
 // unsettledWaitMS bounds the wait of a request that leaves out partitions whose disk is at work: theirs is asked next, and what they
@@ -104,8 +105,9 @@ type ask struct {
 type fetchedPartition struct {
 	FetchTarget
 	state fetchState
-	// until is when a resting one is due.
-	until time.Duration
+	// until is when a resting one is due, failures counts how often it failed since it did not.
+	until    time.Duration
+	failures int
 	// changed, limited say that it is in the Fetcher's lists, removed that it is not the Fetcher's any more.
 	changed, limited, removed bool
 	// held says that the throttle keeps it out.
@@ -254,13 +256,26 @@ func (f *Fetcher) Ready(topic wire.TopicID, index wire.PartitionIndex, at Positi
 // BackOff keeps a partition out of the requests for the time of the back-off: its batches are damaged, or its disk is full.
 func (f *Fetcher) BackOff(topic wire.TopicID, index wire.PartitionIndex, now time.Duration) {
 	if p := f.known[fetchKey{topic, index}]; p != nil {
-		f.rest(p, now)
+		f.rest(p, now+f.cfg.Backoff)
 	}
 }
 
-func (f *Fetcher) rest(p *fetchedPartition, now time.Duration) {
+// failed has p rest for longer each time.
+func (f *Fetcher) failed(p *fetchedPartition, now time.Duration) {
+	pause := f.cfg.Backoff
+	if f.cfg.BackoffMin > 0 {
+		pause = min(pause, f.cfg.BackoffMin<<min(p.failures, failuresMax))
+	}
+	p.failures++
+	f.rest(p, now+pause)
+}
+
+// failuresMax is from where on a pause is not doubled any more, whatever Backoff is.
+const failuresMax = 16
+
+func (f *Fetcher) rest(p *fetchedPartition, until time.Duration) {
 	f.leaveState(p)
-	p.state, p.until = fetchResting, now+f.cfg.Backoff
+	p.state, p.until = fetchResting, until
 	f.resting = append(f.resting, p)
 	f.change(p)
 }

@@ -17,7 +17,7 @@ import (
 // TestFetcherTranscripts plays testdata/fetcher/*.txt. A partition is T-I: the topic whose id is T, the index I. now=, in milliseconds,
 // holds until the next one. Commands:
 //
-//	fetcher                                            replica.fetch.wait.max.ms 500, backoff 1000 ms
+//	fetcher [min=]                                     replica.fetch.wait.max.ms 500, backoff 1000 ms, from min on
 //	add T-I epoch= offset= [last=] [start=] [throttled] [unsettled]
 //	remove T-I, ready T-I offset= [last=] [start=], backoff T-I
 //	next [budget=]                                     the request, or when there will be one
@@ -94,6 +94,7 @@ func (f *fetcherPlayer) position() replicate.Position {
 func (f *fetcherPlayer) make() {
 	f.f = replicate.NewFetcher(replicate.FetcherConfig{
 		Replica: 2, BrokerEpoch: 7, WaitMaxMS: 500, MinBytes: 1, MaxBytes: 1000, PartitionMaxBytes: 100, Backoff: time.Second,
+		BackoffMin: time.Duration(f.num("min", 0)) * time.Millisecond,
 	})
 }
 
