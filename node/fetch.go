@@ -61,6 +61,8 @@ type fetchPart struct {
 	// aborted are the transactions that a reader of committed records leaves out; nil if it reads all.
 	aborted   []wire.AbortedTransaction
 	diverging wire.EpochEndOffset
+	// preferred is the replica in the consumer's rack to read from instead, wire.NoNode if it is to read here (KIP-392).
+	preferred wire.NodeID
 	// file, position and length are the range, first the size of its first batch; file is a reference or nil.
 	file             *segmentFile
 	position, length int64
@@ -195,7 +197,7 @@ func (f *fetchRequest) satisfied() bool {
 	bytes := 0
 	for i := range f.parts {
 		p := &f.parts[i]
-		if p.code != wire.None || p.diverging.Set {
+		if p.code != wire.None || p.diverging.Set || p.preferred != wire.NoNode {
 			return true
 		}
 		bytes += int(min(p.length, int64(max(p.ask.MaxBytes, p.first))))

@@ -13,6 +13,7 @@ func (f *fetchRequest) respond() {
 	out.Reset()
 	out.SessionID = f.session.responseID()
 	var last *fetchPart
+	hint := f.conn.leaderHint()
 	for i := range f.parts {
 		p := &f.parts[i]
 		if f.incremental && !f.session.news(i, p) {
@@ -22,7 +23,11 @@ func (f *fetchRequest) respond() {
 			out.AddTopic(p.name, p.id)
 		}
 		last = p
-		out.AddPartition(p.response())
+		answer := p.response()
+		if p.code == wire.NotLeaderOrFollower || p.code == wire.FencedLeaderEpoch {
+			answer.CurrentLeader, out.NodeEndpoints = hint.of(p.topic.id, p.ask.Index, out.NodeEndpoints)
+		}
+		out.AddPartition(answer)
 	}
 	if !f.charge(f.encode(out)) {
 		f.throttled(out)
@@ -63,7 +68,7 @@ func (f *fetchRequest) cut() {
 func (p *fetchPart) response() wire.FetchPartitionResponse {
 	r := wire.FetchPartitionResponse{
 		Index: p.ask.Index, ErrorCode: p.code, HighWatermark: p.highWatermark, LastStableOffset: p.lastStable,
-		LogStartOffset: p.logStart, Aborted: p.aborted, PreferredReadReplica: -1, DivergingEpoch: p.diverging,
+		LogStartOffset: p.logStart, Aborted: p.aborted, PreferredReadReplica: p.preferred, DivergingEpoch: p.diverging,
 	}
 	if p.file != nil {
 		r.RecordsLength = int32(p.length)

@@ -63,7 +63,7 @@ func (s *fetchShare) planned() {
 // planPart finds one part's range; false if the share is parked until a file or an index is there.
 func (l *Loop) planPart(s *fetchShare, p *fetchPart) bool {
 	part := p.part
-	p.file, p.length, p.first, p.diverging, p.aborted = nil, 0, 0, wire.EpochEndOffset{}, nil
+	p.file, p.length, p.first, p.diverging, p.aborted, p.preferred = nil, 0, 0, wire.EpochEndOffset{}, nil, wire.NoNode
 	if s.located != nil && s.located.segment == nil { // its index cannot be had
 		l.node.log.throttled("a fetch could not be planned", "partition", part.name(), "error", s.located.err)
 		p.fail(wire.KafkaStorageError)
@@ -79,6 +79,9 @@ func (l *Loop) planPart(s *fetchShare, p *fetchPart) bool {
 	}
 	p.code, p.highWatermark, p.lastStable, p.logStart, p.bound = wire.None, read.HighWatermark, read.LastStable, read.LogStart, read.Bound
 	if p.diverging.Set {
+		return true
+	}
+	if p.preferred = l.preferredReplica(&s.request.by, p); p.preferred != wire.NoNode {
 		return true
 	}
 	from := p.ask.FetchOffset

@@ -258,7 +258,7 @@ func (s *fetchSession) forget(topics []wire.ForgottenTopic) {
 // news says whether the client must be told of part i.
 func (s *fetchSession) news(i int, p *fetchPart) bool {
 	told := &s.told[i]
-	return p.file != nil || p.code != wire.None || p.diverging.Set ||
+	return p.file != nil || p.code != wire.None || p.diverging.Set || p.preferred != wire.NoNode ||
 		told.highWatermark != p.highWatermark || told.logStart != p.logStart
 }
 
@@ -329,7 +329,7 @@ func (n *Node) resolveFetchPart(p *fetchPart, byID bool) {
 	} else {
 		p.topic = n.topics.named(p.name)
 	}
-	p.part = nil
+	p.part, p.preferred = nil, wire.NoNode
 	p.fail(missing)
 	p.aborted = noneAborted // Kafka says null only where it has looked into a log
 	if p.topic == nil {
@@ -338,10 +338,8 @@ func (n *Node) resolveFetchPart(p *fetchPart, byID bool) {
 	if !byID {
 		p.name = p.topic.nameBytes
 	}
-	if part, code := p.topic.leaderOf(p.ask.Index); code != wire.None {
-		p.code = code
-	} else {
-		p.part = part
+	if p.part = p.topic.part(p.ask.Index); p.part == nil {
+		_, p.code = p.topic.leaderOf(p.ask.Index)
 	}
 }
 

@@ -52,7 +52,9 @@ type Loop struct {
 	// replicators fetch, by leader, for the partitions that follow; replicating are those that may have something to ask for.
 	replicators map[wire.NodeID]*replicator
 	replicating []*replicator
-	cold        coldReads
+	// replicaViews is reused for a partition's replicas.
+	replicaViews []replicate.ReplicaView
+	cold         coldReads
 
 	// wall is the wall clock at the start of the turn, for record timestamps; mono the monotonic one, for the rest.
 	wall wire.Timestamp

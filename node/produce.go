@@ -283,10 +283,14 @@ func (l *Loop) appendProduceAnswer(dst []byte, r *pending, req *produceRequest) 
 		out.AddTopic(t.name, t.id)
 		for _, item := range req.items[next : next+t.items] {
 			req.failed = req.failed || item.result.Code != wire.None
-			out.AddPartition(wire.ProducePartitionResponse{
+			answer := wire.ProducePartitionResponse{
 				Index: item.index, ErrorCode: item.result.Code, BaseOffset: item.result.BaseOffset,
 				LogAppendTime: item.result.LogAppendTime, LogStartOffset: item.start, RecordErrors: item.recordErrors, ErrorMessage: item.message,
-			})
+			}
+			if item.result.Code == wire.NotLeaderOrFollower {
+				l.hintLeader(out, &answer, r.conn, t)
+			}
+			out.AddPartition(answer)
 		}
 		next += t.items
 	}
@@ -296,6 +300,14 @@ func (l *Loop) appendProduceAnswer(dst []byte, r *pending, req *produceRequest) 
 	dst = append(dst, 0, 0, 0, 0)
 	dst = wire.AppendResponseHeader(dst, r.key, r.version, r.corr)
 	return sealFrame(out.AppendTo(dst, r.version), 0)
+}
+
+// hintLeader adds to an answer who leads instead.
+func (l *Loop) hintLeader(out *wire.ProduceResponse, answer *wire.ProducePartitionResponse, c *Conn, t producedTopic) {
+	asked := wire.ProduceTopic{Name: t.name, ID: t.id}
+	if found, code := l.node.produceTopic(&asked); code == wire.None {
+		answer.CurrentLeader, out.NodeEndpoints = c.leaderHint().of(found.id, answer.Index, out.NodeEndpoints)
+	}
 }
 
 func (l *Loop) takeProduce() *produceRequest {

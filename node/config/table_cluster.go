@@ -78,8 +78,8 @@ var replicationProperties = []Property{
 		"Whether leadership goes back to the preferred replicas by itself."),
 	effective("leader.imbalance.check.interval.seconds", Long, "300", atLeast(1), ReadOnly,
 		"How often the controller looks for partitions that their preferred replica does not lead."),
-	awaited(effective("replica.selector.class", String, null, nil, ReadOnly,
-		"Which replica consumers are told to read from (KIP-392). org.apache.kafka.common.replica.RackAwareReplicaSelector: one in their own rack. Left out, or LeaderSelector: the leader. Other classes cannot be loaded.")),
+	effective("replica.selector.class", String, null, nil, ReadOnly,
+		"Which replica consumers are told to read from (KIP-392). org.apache.kafka.common.replica.RackAwareReplicaSelector: one in their own rack. Left out, or LeaderSelector: the leader. Other classes cannot be loaded."),
 }
 
 var fixedReplicationProperties = withoutEffect(
