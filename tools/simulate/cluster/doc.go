@@ -3,7 +3,8 @@
 // # What is real and what is made
 //
 //	real    control/quorum with etcd's raft, over its files; control/image; control/controller
-//	        replicate.Partition and its Fetcher, with the wire's codecs in between; segment's logs, over their files
+//	        replicate.Partition and its Fetcher, with the wire's codecs in between; segment's logs and, in half of the runs
+//	        under commit, a loop's journal, over their files
 //	        segment/segmenttest: synced bytes survive, of the others any page may or may not, or be torn
 //	made    clients: idempotent producers that never give up, some with acks=1; consumers; admins
 //	        the goroutines, rings and connections of a node: *service files, one thread, the least that does what node does
@@ -42,7 +43,7 @@
 //
 // # Not simulated
 //
-// The loops' journal: each log's file is synced instead. Under the policies interval and cache no node is killed: its controller could
+// Under the policies interval and cache no node is killed: its controller could
 // not know that what it had is still there. A clean stop is opened as an unclean one is, and clocks differ by minutes at most: a
 // partition that was opened otherwise knows one batch of a producer, and refuses a retry of an older one (see segment's widenWindows).
 // No transactions, groups, compaction, or changes of the quorum's members.

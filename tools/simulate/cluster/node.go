@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/segment/segmenttest"
 	"github.com/ringmill/ringmill/tools/simulate/world"
 	"github.com/ringmill/ringmill/wire"
@@ -47,6 +48,9 @@ type Node struct {
 	lastSession int32
 	points      map[wire.TopicPartition]wire.Offset // recovery points, as in their file
 	syncing     bool
+	recovered   []*segment.Log   // while it starts, by partition
+	journal     *segment.Journal // nil: each log's file is synced instead
+	journalFile segment.File
 }
 
 func (c *Cluster) newNode(index int) *Node {
@@ -98,4 +102,5 @@ func (n *Node) forget() {
 	n.quorum, n.control, n.image = nil, nil, nil
 	n.registered, n.stopping, n.syncing = 0, false, false
 	n.replicas, n.states, n.fetchers, n.sessions = nil, nil, nil, nil
+	n.recovered, n.journal, n.journalFile = nil, nil, nil
 }

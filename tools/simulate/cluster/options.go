@@ -16,6 +16,7 @@ type Options struct {
 	Replication int     `json:"replication"`
 	MinISR      int     `json:"minIsr"`
 	FlushPolicy string  `json:"flushPolicy"` // commit, interval or cache
+	Journal     bool    `json:"journal"`     // batches are made durable by the journal of the loops
 	Producers   int     `json:"producers"`
 	InFlight    int     `json:"inFlight"` // batches of a producer and partition that wait for an answer
 	Consumers   int     `json:"consumers"`
@@ -92,6 +93,7 @@ func DrawOptions(r *rand.Rand) Options {
 	o.AcksOne = world.Pick(r, 0, 0, 0.3)
 	o.Heartbeat = o.SessionTimeout / 5
 	o.Faults = drawFaultRates(r)
+	o.Journal = o.FlushPolicy == "commit" && r.IntN(2) == 0
 	if o.FlushPolicy != "commit" {
 		// a controller cannot know that a killed node's page cache is still there: such partitions end without a leader
 		for _, kind := range []FaultKind{Kill, PowerCut, PowerCutAll, FailedSync} {

@@ -83,6 +83,12 @@ func (r *replica) write(plan segment.AppendPlan) bool {
 		r.node.failed(fmt.Errorf("write partition %d: %w", r.index, err))
 		return false
 	}
+	if r.node.journal != nil {
+		if err := r.journalBatch(plan); err != nil {
+			r.node.failed(fmt.Errorf("journal partition %d: %w", r.index, err))
+			return false
+		}
+	}
 	r.partition.Written(plan.LastOffset+1, &r.effects)
 	return true
 }
@@ -90,7 +96,7 @@ func (r *replica) write(plan segment.AppendPlan) bool {
 // roll begins a new segment.
 func (r *replica) roll() bool {
 	plan := r.log.PlanRoll()
-	file, err := plan.Run(r.node.fs, true)
+	file, err := plan.Run(r.node.fs, r.node.journal == nil)
 	if err != nil {
 		r.node.failed(fmt.Errorf("roll partition %d: %w", r.index, err))
 		return false
@@ -291,11 +297,17 @@ func (r *replica) cutNow(t replicate.Truncation) {
 
 // cut runs a truncation. durable says that what is left is on disk.
 func (r *replica) cut(t replicate.Truncation) (durable bool, err error) {
+	if err := r.node.makeJournalRoom(0); err != nil { // while a log is being cut none of it can be flushed
+		return false, err
+	}
 	plan, needed := r.planCut(t)
 	if !needed {
 		return false, nil
 	}
 	if err := r.node.lowerCheckpoint(r.index, plan.RecoveryPoint()); err != nil {
+		return false, err
+	}
+	if err := r.journalCut(&plan); err != nil {
 		return false, err
 	}
 	_ = r.file.Close()

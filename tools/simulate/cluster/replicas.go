@@ -52,11 +52,25 @@ func (n *Node) startReplicas() error {
 		return err
 	}
 	n.points = points
+	n.recovered = make([]*segment.Log, len(n.replicas))
 	for i := range n.replicas {
 		if _, err := n.fs.ReadDir(n.logDir(i)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err := n.openReplica(i, points[topicPartition(i)], highs[topicPartition(i)]); err != nil {
+		if n.recovered[i], err = n.openLog(i, points[topicPartition(i)]); err != nil {
+			return fmt.Errorf("open partition %d: %w", i, err)
+		}
+	}
+	if n.cluster.opt.Journal {
+		if err := n.openJournal(); err != nil {
+			return fmt.Errorf("open the journal: %w", err)
+		}
+	}
+	for i, log := range n.recovered {
+		if log == nil {
+			continue
+		}
+		if err := n.takeRecovered(i, log, highs[topicPartition(i)]); err != nil {
 			return fmt.Errorf("open partition %d: %w", i, err)
 		}
 	}
@@ -87,26 +101,51 @@ func (n *Node) readCheckpoint(name string) (map[wire.TopicPartition]wire.Offset,
 	return segment.ReadOffsetCheckpoint(data)
 }
 
-// openReplica recovers a log, and makes durable what it found.
-func (n *Node) openReplica(index int, point, high wire.Offset) error {
+// openLog recovers a log; nil if a crash has interrupted its making.
+func (n *Node) openLog(index int, point wire.Offset) (*segment.Log, error) {
 	log, report, err := segment.OpenLog(n.fs, n.logDir(index), n.cluster.logConfig(), segment.OpenOptions{
 		RecoveryPoint: point, CleanerOffset: wire.NoOffset, NowMS: n.wallClock(),
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if log.TopicID().IsZero() { // a crash has interrupted its making
-		return n.fs.RemoveAll(n.logDir(index))
+	if log.TopicID().IsZero() {
+		return nil, n.fs.RemoveAll(n.logDir(index))
 	}
 	if report.Damage != nil {
 		n.cluster.ledgers[index].fail("I1", "%s finds damage that no fault has done: %v", n.process.Name(), report.Damage)
 	}
+	return log, nil
+}
+
+// takeRecovered makes durable what was found of a log, and takes it into service.
+func (n *Node) takeRecovered(index int, log *segment.Log, high wire.Offset) error {
+	if err := n.flushLog(log); err != nil {
+		return err
+	}
+	return n.takeLog(index, log, high)
+}
+
+func (n *Node) flushLog(log *segment.Log) error {
 	flush := log.PlanFlush()
 	if err := flush.Run(n.fs); err != nil {
 		return err
 	}
 	log.Flushed(flush)
-	return n.takeLog(index, log, high)
+	return nil
+}
+
+// flushLogs makes all logs durable.
+func (n *Node) flushLogs() error {
+	for _, r := range n.replicas {
+		if r == nil {
+			continue
+		}
+		if err := n.flushLog(r.log); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // makeReplica makes the log of a partition that the metadata has given to this node.
@@ -156,7 +195,19 @@ func (n *Node) syncLogs() {
 		return
 	}
 	n.syncing = true
-	n.sync(func() error { return syncFiles(round) }, func() { n.synced(round) })
+	if n.journal == nil {
+		n.sync(func() error { return syncFiles(round) }, func() { n.synced(round) })
+		return
+	}
+	if !n.journal.NeedsSync() { // a truncation or a checkpoint has synced it
+		n.process.After(0, func() { n.synced(round) })
+		return
+	}
+	upTo := n.journal.BeginSync()
+	n.sync(func() error { return n.journalFile.Sync() }, func() {
+		n.journal.Synced(upTo)
+		n.synced(round)
+	})
 }
 
 // syncedLog is a log's part of a round.
@@ -186,7 +237,9 @@ func (n *Node) synced(round []syncedLog) {
 		if s.void() || !n.process.Running() {
 			continue
 		}
-		s.replica.log.Synced(s.end)
+		if n.journal == nil {
+			s.replica.log.Synced(s.end)
+		}
 		s.replica.partition.Synced(s.end, &s.replica.effects)
 		s.replica.follow()
 	}
@@ -197,17 +250,19 @@ func (n *Node) synced(round []syncedLog) {
 
 // checkpoint makes all logs durable and writes the checkpoint files, as a node does now and then.
 func (n *Node) checkpoint() error {
-	points, highs := map[wire.TopicPartition]wire.Offset{}, map[wire.TopicPartition]wire.Offset{}
-	for i, r := range n.replicas {
-		if r == nil {
-			continue
-		}
-		flush := r.log.PlanFlush()
-		if err := flush.Run(n.fs); err != nil {
+	if err := n.flushLogs(); err != nil {
+		return err
+	}
+	if n.journal != nil {
+		if err := n.checkpointJournal(); err != nil {
 			return err
 		}
-		r.log.Flushed(flush)
-		points[topicPartition(i)], highs[topicPartition(i)] = r.log.RecoveryPoint(), r.partition.HighWatermark()
+	}
+	points, highs := map[wire.TopicPartition]wire.Offset{}, map[wire.TopicPartition]wire.Offset{}
+	for i, r := range n.replicas {
+		if r != nil {
+			points[topicPartition(i)], highs[topicPartition(i)] = r.log.RecoveryPoint(), r.partition.HighWatermark()
+		}
 	}
 	n.points = points
 	if err := n.writePoints(); err != nil {
