@@ -31,7 +31,7 @@ func TestDamageIsCutByAFollower(t *testing.T) {
 	}
 	p := replicate.NewReplica(log, replicate.FlushCommit, 5)
 	var eff replicate.Effects
-	state := replicate.FollowerState{Metadata: replicate.Metadata{Version: 9, Registered: 9, Epoch: 4, PartitionEpoch: 1}, Leader: 2}
+	state := replicate.FollowerState{Metadata: replicate.Metadata{Version: 10, Registered: 9, Epoch: 4, PartitionEpoch: 1}, Leader: 2}
 	p.Follow(state, &eff)
 	if len(eff.Truncations) != 1 || eff.Truncations[0].To != 2 || eff.Truncations[0].Whole || !p.Truncating() {
 		t.Fatalf("truncations %+v", eff.Truncations)

@@ -9,8 +9,8 @@ import (
 // Metadata is what Lead and Follow have in common: the state of the partition that the cluster's metadata has, and where in the
 // metadata it was found.
 type Metadata struct {
-	// Version is the image version that the state is of, and Registered that of this node's own registration, its broker epoch.
-	// State from before the registration is of the node's last life, and ignored.
+	// Version is the image version that the state is of, and Registered this node's broker epoch: the version of the image that its
+	// registration changed. Up to that one state is of the node's last life, and ignored.
 	Version, Registered wire.BrokerEpoch
 	Epoch               wire.LeaderEpoch
 	PartitionEpoch      wire.PartitionEpoch
@@ -38,7 +38,7 @@ type FollowerState struct {
 
 // stale says whether metadata is no newer than what the replica knows, or older than the node's registration.
 func (p *Partition) stale(m *Metadata) bool {
-	return m.Version < m.Registered || m.Epoch < p.leaderEpoch || m.PartitionEpoch < p.partitionEpoch ||
+	return m.Version <= m.Registered || m.Epoch < p.leaderEpoch || m.PartitionEpoch < p.partitionEpoch ||
 		p.role != Resting && m.Epoch == p.leaderEpoch && m.PartitionEpoch == p.partitionEpoch
 }
 

@@ -242,7 +242,7 @@ func (w *world) metadata(n *worldNode, old bool) {
 	if image.version > n.version {
 		n.version = image.version
 	}
-	m := replicate.Metadata{Version: image.version, Registered: n.BrokerEpoch, Epoch: image.epoch, PartitionEpoch: image.partitionEpoch, Ref: n.Node}
+	m := replicate.Metadata{Version: image.version + 1, Registered: n.BrokerEpoch, Epoch: image.epoch, PartitionEpoch: image.partitionEpoch, Ref: n.Node}
 	if len(n.Truncations) > 0 {
 		return
 	}

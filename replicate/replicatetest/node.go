@@ -66,7 +66,7 @@ func NewNode(id wire.NodeID, policy replicate.FlushPolicy, cfg segment.Config, s
 // Metadata is m as this node is told it, from now.
 func (n *Node) Metadata(m replicate.Metadata) replicate.Metadata {
 	m.Registered, m.Ref = n.BrokerEpoch, n
-	m.Version = max(m.Version, n.BrokerEpoch)
+	m.Version = max(m.Version, n.BrokerEpoch+1)
 	return m
 }
 
