@@ -62,7 +62,8 @@ func (p *TruncatePlan) JournalEntry(partition wire.PartitionIndex) JournalEntry 
 
 // PlanTruncate plans to cut the log at off: afterwards its end is off, or the base offset of the batch that off lies within; of a
 // log with gaps the end of the last batch below off. Nothing of the log is under way: no write, sync, flush, roll, copy, cleaning
-// or deletion of files. If off is at or below the log start offset, the plan is PlanTruncateFully's.
+// or deletion of files. If off is at or below the log start offset, or nothing
+// is left of the log below it, the plan is PlanTruncateFully's.
 //
 // ok is false if there is nothing to do. Where off is not below the log end offset nothing is cut, but there may be a leader epoch
 // that began there without ever having written a batch: then the plan removes that.
@@ -72,8 +73,8 @@ func (l *Log) PlanTruncate(off wire.Offset) (p TruncatePlan, ok bool) {
 	if l.truncating {
 		off = min(off, l.cutTo)
 	}
-	if off < end && off <= l.start || l.emptying {
-		return l.PlanTruncateFully(off), true
+	if off < end && off <= max(l.start, l.segments[0].baseOffset-1) || l.emptying {
+		return l.PlanTruncateFully(min(off, l.start)), true
 	}
 	p = l.newTruncation(min(off, end))
 	if changed := p.epochs.TruncateFromEnd(p.to); off >= end {
