@@ -22,7 +22,7 @@ import (
 //	lead N epoch= pepoch= [replicas=1,2,3] [isr=1,2,3] [min=1] [lag=10000] [version=]
 //	follow N epoch= pepoch= leader= [version=]
 //	produce N ref= acks=0|1|all [values=a,b]
-//	write N [n=all], sync N, keep N                           keep: write all, then sync
+//	write N [n=all], sync N, keep N, fail N                   keep: write all, then sync; fail: nothing that is planned was written
 //	ask N from=M as= [most=] [ineligible] [again]             M serves N's fetch; the answer is under way
 //	take as=                                                  the answer arrives; it stays, to arrive again
 //	fetch N from=M [most=] [ineligible]                       ask, take, keep, and truncate if that is asked for
@@ -78,7 +78,7 @@ func (c *clusterPlayer) run() {
 	command := map[string]func(){
 		"lead": c.lead, "follow": c.follow, "produce": c.produce, "write": c.write, "sync": c.sync, "keep": c.keep, "ask": c.ask, "take": c.take,
 		"fetch": c.fetch, "truncate": c.truncate, "tick": func() { c.n.Tick(c.now) }, "min": c.min, "ineligible": c.ineligible, "policy": c.policy,
-		"checkpoint": func() { c.n.Checkpoint() }, "expire": c.expire, "isr": c.isr, "consume": c.consume, "wait": c.wait, "cancel": c.cancel,
+		"checkpoint": func() { c.n.Checkpoint() }, "expire": c.expire, "fail": func() { c.n.Fail(wire.KafkaStorageError) }, "isr": c.isr, "consume": c.consume, "wait": c.wait, "cancel": c.cancel,
 		"crash": c.crash, "restart": c.restart, "log": c.log, "epochs": c.epochs, "watermark": c.watermark,
 		"replicas": c.replicas, "start": func() { c.n.Log.AdvanceStart(wire.Offset(c.num("to", 0))) },
 	}[c.d.Cmd]

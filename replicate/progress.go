@@ -16,7 +16,8 @@ import (
 //	                                                                     not caught up for LagMax
 type progress struct {
 	id wire.NodeID
-	// logEnd is its next fetch offset: it keeps all below. wire.NoOffset until it has fetched in this epoch.
+	// logEnd is its next fetch offset, at most what the leader had written then: it keeps all below. wire.NoOffset until it has fetched
+	// in this epoch.
 	logEnd, logStart wire.Offset
 	// brokerEpoch is that of its last fetch; wire.NoBrokerEpoch until then.
 	brokerEpoch wire.BrokerEpoch
@@ -38,7 +39,9 @@ func newProgress(id wire.NodeID) progress {
 		caughtUp: never, fetched: never, fetchedEnd: wire.NoOffset}
 }
 
-// fetch notes a fetch at at of a replica that has all below its offset, when the leader's end is end.
+// fetch notes a fetch at at of a replica that has all below its offset, when the leader's end is end. What it has beyond that, it has of
+// an earlier leader, as this one has planned: it counts when it is written here, since otherwise it may yet be taken back and be another
+// record's place.
 func (f *progress) fetch(at time.Duration, pos *ReplicaPosition, end wire.Offset) {
 	switch {
 	case pos.Offset >= end:
@@ -46,7 +49,7 @@ func (f *progress) fetch(at time.Duration, pos *ReplicaPosition, end wire.Offset
 	case f.fetchedEnd >= 0 && pos.Offset >= f.fetchedEnd:
 		f.caughtUp = max(f.caughtUp, f.fetched)
 	}
-	f.logEnd, f.logStart, f.brokerEpoch, f.eligible = pos.Offset, pos.LogStart, pos.BrokerEpoch, pos.Eligible
+	f.logEnd, f.logStart, f.brokerEpoch, f.eligible = min(pos.Offset, end), pos.LogStart, pos.BrokerEpoch, pos.Eligible
 	f.fetched, f.fetchedEnd = at, end
 }
 
