@@ -96,6 +96,9 @@ func (c *Cluster) run(faults []Fault) {
 		a.start()
 	}
 	c.admins[0].makeTopic()
+	if c.opt.Reassign {
+		c.admins[0].reassign()
+	}
 	for _, p := range c.producers {
 		p.start()
 	}

@@ -6,7 +6,8 @@
 //	        replicate.Partition and its Fetcher, with the wire's codecs in between; segment's logs and, in half of the runs
 //	        under commit, a loop's journal, over their files
 //	        segment/segmenttest: synced bytes survive, of the others any page may or may not, or be torn
-//	made    clients: idempotent producers that never give up, some with acks=1; consumers; admins
+//	made    clients: idempotent producers that never give up, some with acks=1; consumers; admins, who
+//	        ask for producer ids and move partitions
 //	        the goroutines, rings and connections of a node: *service files, one thread, the least that does what node does
 //	        clocks that drift, disks that take their time, the network (package world)
 //

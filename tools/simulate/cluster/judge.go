@@ -67,6 +67,9 @@ func (c *Cluster) partitionLacks(index int, m *image.Image) string {
 	if state.Leader == wire.NoNode {
 		return fmt.Sprintf("has no leader (ISR %v, ELR %v)", state.ISR, state.ELR)
 	}
+	if state.Reassigning() {
+		return fmt.Sprintf("goes from %v to be without %v", state.Replicas, state.Removing)
+	}
 	if len(state.ISR) < len(state.Replicas) {
 		return fmt.Sprintf("has %v in sync, of %v", state.ISR, state.Replicas)
 	}

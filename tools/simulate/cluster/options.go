@@ -16,6 +16,7 @@ type Options struct {
 	Replication int     `json:"replication"`
 	MinISR      int     `json:"minIsr"`
 	FlushPolicy string  `json:"flushPolicy"` // commit, interval or cache
+	Reassign    bool    `json:"reassign"`    // partitions are moved
 	Journal     bool    `json:"journal"`     // batches are made durable by the journal of the loops
 	Producers   int     `json:"producers"`
 	InFlight    int     `json:"inFlight"` // batches of a producer and partition that wait for an answer
@@ -93,6 +94,7 @@ func DrawOptions(r *rand.Rand) Options {
 	o.AcksOne = world.Pick(r, 0, 0, 0.3)
 	o.Heartbeat = o.SessionTimeout / 5
 	o.Faults = drawFaultRates(r)
+	o.Reassign = o.Nodes > o.Replication && r.IntN(2) == 0
 	o.Journal = o.FlushPolicy == "commit" && r.IntN(2) == 0
 	if o.FlushPolicy != "commit" {
 		// a controller cannot know that a killed node's page cache is still there: such partitions end without a leader

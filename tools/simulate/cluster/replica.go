@@ -22,6 +22,7 @@ type replica struct {
 	fetchedFrom wire.NodeID // whom the node asks for more; wire.NoNode: nobody
 	fetchedIn   wire.LeaderEpoch
 
+	gone    bool                  // the node has no replica any more
 	cutting bool                  // a truncation is under way
 	cuts    int                   // truncations so far: a sync from before one says nothing of what came after it
 	held    *image.PartitionState // metadata that waits for a truncation to end
@@ -110,6 +111,20 @@ func (r *replica) roll() bool {
 // follow does what the partition's effects ask for, shows what it has committed, and has what was written synced.
 func (r *replica) follow() {
 	n := r.node
+	if r.carryOut(); r.gone || !n.process.Running() {
+		return
+	}
+	if r.show(); n.process.Running() {
+		n.syncLogs()
+	}
+	if n.process.Running() {
+		n.ready(r)
+	}
+}
+
+// carryOut does what the effects ask for.
+func (r *replica) carryOut() {
+	n := r.node
 	for r.wants() && n.process.Running() {
 		e := r.effects
 		r.effects = replicate.Effects{}
@@ -125,15 +140,6 @@ func (r *replica) follow() {
 		for _, t := range e.Truncations {
 			r.truncate(t)
 		}
-	}
-	if !n.process.Running() {
-		return
-	}
-	if r.show(); n.process.Running() {
-		n.syncLogs()
-	}
-	if n.process.Running() {
-		n.ready(r)
 	}
 }
 
@@ -179,6 +185,9 @@ func (r *replica) checkSynced() {
 		return
 	}
 	for _, id := range r.partition.InSyncReplicas(nil) {
+		if n := c.node(id); n.replicas != nil && n.replicas[r.index] == nil {
+			continue // it was moved away, which this leader has still to hear
+		}
 		if end := c.node(id).durableEnd(r.index); end < high {
 			c.ledgers[r.index].fail("I7", "the high watermark of %s is %d, but %s, which is in sync, has %d on disk", r.node.process.Name(), high,
 				c.node(id).process.Name(), end)
@@ -279,6 +288,9 @@ func (r *replica) truncate(t replicate.Truncation) {
 
 func (r *replica) cutNow(t replicate.Truncation) {
 	n := r.node
+	if r.gone {
+		return
+	}
 	n.cluster.world.Tracef("%s cuts partition %d from %d to %d", n.process.Name(), r.index, r.log.LogEndOffset(), t.To)
 	r.cuts++
 	durable, err := r.cut(t)

@@ -295,12 +295,18 @@ func (n *Node) applyImage() {
 	}
 	for i := range n.replicas {
 		state := topic.State(wire.PartitionIndex(i))
-		if state == nil || state == n.states[i] || !state.HasReplica(n.id) {
+		if state == nil || state == n.states[i] {
 			continue
 		}
 		if n.image.Version() > uint64(n.registered) {
 			n.states[i] = state
 		} // else it is of this node's last life, and comes again
+		if !state.HasReplica(n.id) {
+			if n.states[i] == state && n.replicas[i] != nil && !n.dropReplica(i) {
+				return
+			}
+			continue
+		}
 		if n.replicas[i] == nil && !n.run(func() error { return n.makeReplica(i, topic.ID) }) {
 			return
 		}
