@@ -115,6 +115,7 @@ func newNode(cfg *config.Config) *Node {
 	n.moves = newLogMoves(cfg.MovesAtOnce())
 	n.quotas, n.connectionRates = newClientQuotas(cfg, n.started), newConnectionRates(cfg, n.started)
 	n.metrics.quotaClients(n.quotas)
+	n.metrics.registerCluster(n)
 	n.groups = newGroupService(n)
 	n.txns = newTxnService(n)
 	n.shareLog, n.shares = newShareStateService(n), newShareService(n)
