@@ -73,7 +73,7 @@ func (s *shareService) readState(key share.Key, epoch *int32) (share.Result, boo
 		return share.Result{Code: wire.CoordinatorNotAvailable}, true
 	}
 	state, ok := s.ask(share.Operation{Kind: share.Read, Key: key, LeaderEpoch: *epoch})
-	if !ok || state.Code != wire.FencedLeaderEpoch {
+	if !ok || state.Code != wire.FencedLeaderEpoch || s.node.cluster != nil {
 		return state, ok
 	}
 	summary, ok := s.ask(share.Operation{Kind: share.ReadSummary, Key: key})

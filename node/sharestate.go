@@ -18,6 +18,8 @@ type shareStateService struct {
 	*coordinatorService[*share.StateCoordinator, share.StateEffects]
 	waiting waitingCalls[share.Handle, share.Result]
 	memory  *memory.Bound // of the states of all coordinators
+	// remote are operations for the coordinators of other nodes.
+	remote *remoteCalls[remoteOperation]
 }
 
 type shareStateShard = shard[*share.StateCoordinator]
@@ -25,6 +27,7 @@ type shareStateShard = shard[*share.StateCoordinator]
 func newShareStateService(n *Node) *shareStateService {
 	s := &shareStateService{
 		waiting: newWaitingCalls[share.Handle, share.Result](), memory: memory.NewBound(share.DefaultStateConfig().MemoryBytes),
+		remote: newRemoteOperations(n),
 	}
 	s.coordinatorService = newCoordinatorService(n, coordinatorKind[*share.StateCoordinator, share.StateEffects]{
 		name:        "share-group",
@@ -68,9 +71,46 @@ func (s *shareStateService) begin(shard *shareStateShard) share.StateEffects {
 	return shard.coordinator.Loaded(s.node.nowMS(), wallNow())
 }
 
-// submit has the coordinator of an operation's key do it; then is called on the goroutine and must not
-// block. When the node stops it is not called at all.
+// submit has the coordinator of an operation's key do it, wherever it is; then must not block. When the node stops it may not be
+// called at all.
 func (s *shareStateService) submit(op share.Operation, then func(share.Result)) {
+	switch coordinator, remote := s.node.coordinatorElsewhere(image.ShareGroupStateTopic, op.Key.String()); {
+	case !remote:
+		s.submitHere(op, then)
+	case coordinator == wire.NoNode:
+		then(share.Result{Code: wire.CoordinatorNotAvailable, Message: "the share coordinator's partition has no leader"})
+	default:
+		s.remote.put(coordinator, remoteOperation{op, then})
+	}
+}
+
+// remoteOperation is one that another node's share coordinator has to do.
+type remoteOperation struct {
+	op   share.Operation
+	then func(share.Result)
+}
+
+// operationAskers bounds the operations that are under way to one node.
+const operationAskers = 8
+
+func newRemoteOperations(n *Node) *remoteCalls[remoteOperation] {
+	return &remoteCalls[remoteOperation]{
+		node: n, askers: operationAskers, batch: 1,
+		ask: func(address string, what []remoteOperation) error {
+			resp, err := n.cluster.peers.call(address, share.Request(what[0].op), remoteTimeout)
+			if err == nil {
+				what[0].then(share.ResultOf(resp))
+			}
+			return err
+		},
+		lost: func(w remoteOperation) {
+			w.then(share.Result{Code: wire.CoordinatorNotAvailable, Message: "the share coordinator does not answer"})
+		},
+	}
+}
+
+// submitHere is submit for the coordinators of this node; then is called on the goroutine.
+func (s *shareStateService) submitHere(op share.Operation, then func(share.Result)) {
 	s.inbox.put(func() {
 		shard := s.shardOf(op.Key.String())
 		if shard == nil {
@@ -112,12 +152,18 @@ func (s *shareStateService) topicDeleted(id wire.TopicID) {
 	})
 }
 
-// ShareState is shareState, for clients.
-func (n *Node) ShareState(req kmsg.Request) kmsg.Response { return n.shareState(req) }
+// ShareState has the share coordinators of this node answer a request of the APIs 83 to 87, of another node or a client.
+func (n *Node) ShareState(req kmsg.Request) kmsg.Response {
+	return n.shareStateBy(req, n.shareLog.submitHere)
+}
 
-// shareState has the share coordinator answer a request of the APIs 83 to 87, and waits. It makes __share_group_state if that
-// is not there yet.
+// shareState has the share coordinators answer a request of the APIs 83 to 87, wherever they are, and waits.
 func (n *Node) shareState(req kmsg.Request) kmsg.Response {
+	return n.shareStateBy(req, n.shareLog.submit)
+}
+
+// shareStateBy submits what a request asks for, and waits. It makes __share_group_state if that is not there yet.
+func (n *Node) shareStateBy(req kmsg.Request, submit func(share.Operation, func(share.Result))) kmsg.Response {
 	if !n.ShareStateTopicReady() {
 		return share.Refuse(req, wire.CoordinatorNotAvailable, wire.CoordinatorNotAvailable.String())
 	}
@@ -129,7 +175,7 @@ func (n *Node) shareState(req kmsg.Request) kmsg.Response {
 	results := make([]share.Result, len(ops))
 	done := make(chan numbered, len(ops))
 	for i, op := range ops {
-		n.shareLog.submit(op, func(r share.Result) { done <- numbered{i, r} })
+		submit(op, func(r share.Result) { done <- numbered{i, r} })
 	}
 	for range ops {
 		select {
