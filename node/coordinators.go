@@ -110,23 +110,36 @@ func (s *coordinatorService[C, E]) topicReady() bool {
 }
 
 // lead makes a shard for each of these partitions of the topic, which this node leads from now on, and loads them in the
-// background, one after the other.
+// background, a few side by side. Any goroutine may call, and a loop too.
 func (s *coordinatorService[C, E]) lead(t *topic, led []wire.PartitionIndex) {
 	shards := make([]*shard[C], len(led))
 	for i, index := range led {
-		shards[i] = newShard(index, s.kind.empty(t.parts[index]))
+		p := t.parts[index]
+		shards[i] = newShard(index, wire.LeaderEpoch(p.published.leaderEpoch.Load()), s.kind.empty(p))
 	}
 	s.logs.begin(len(shards))
 	s.inbox.put(func() { s.take(shards, len(t.parts)) })
 	go func() {
-		if s.kind.prepare != nil {
+		switch {
+		case s.kind.prepare == nil:
+		case s.node.cluster != nil: // it may wait for a controller, and clients of groups and transactions that are there need none
+			go s.kind.prepare()
+		default:
 			s.kind.prepare()
 		}
+		turns := make(chan struct{}, loadsAtOnce)
 		for _, shard := range shards {
-			s.logs.end(s.load(shard, t.parts[shard.index]))
+			turns <- struct{}{}
+			go func() {
+				defer func() { <-turns }()
+				s.load(shard, t.parts[shard.index])
+			}()
 		}
 	}()
 }
+
+// loadsAtOnce is how many partitions are replayed side by side: one that is long does not keep the others.
+const loadsAtOnce = 4
 
 // take has shards in the place of those that their partitions had; the topic has so many partitions.
 func (s *coordinatorService[C, E]) take(shards []*shard[C], partitions int) {
@@ -134,9 +147,7 @@ func (s *coordinatorService[C, E]) take(shards []*shard[C], partitions int) {
 		s.shards = append(s.shards, nil)
 	}
 	for _, shard := range shards {
-		if old := s.shards[shard.index]; old != nil {
-			old.end()
-		}
+		s.giveUp(shard.index)
 		s.shards[shard.index] = shard
 	}
 }
@@ -144,17 +155,22 @@ func (s *coordinatorService[C, E]) take(shards []*shard[C], partitions int) {
 // resign gives up the coordinator of a partition that this node leads no more: whoever waits for it is told to look for the
 // new one.
 func (s *coordinatorService[C, E]) resign(index wire.PartitionIndex) {
-	s.inbox.put(func() {
-		if int(index) >= len(s.shards) || s.shards[index] == nil {
-			return
-		}
-		old := s.shards[index]
-		s.shards[index] = nil
-		if s.kind.resigned != nil {
-			s.kind.resigned(old)
-		}
-		old.end()
-	})
+	s.inbox.put(func() { s.giveUp(index) })
+}
+
+func (s *coordinatorService[C, E]) giveUp(index wire.PartitionIndex) {
+	if int(index) >= len(s.shards) || s.shards[index] == nil {
+		return
+	}
+	old := s.shards[index]
+	s.shards[index] = nil
+	if s.kind.resigned != nil {
+		s.kind.resigned(old)
+	}
+	if old.failed {
+		s.logs.failed.Add(-1)
+	}
+	old.end()
 }
 
 // each calls f for every shard of this node.
@@ -166,27 +182,29 @@ func (s *coordinatorService[C, E]) each(f func(*shard[C])) {
 	}
 }
 
-// load replays a partition into a coordinator and hands that to the goroutine.
-func (s *coordinatorService[C, E]) load(shard *shard[C], p *partition) error {
+// load replays a partition into a coordinator and hands that to the goroutine. Where the shard has ended meanwhile nobody asks for it.
+func (s *coordinatorService[C, E]) load(shard *shard[C], p *partition) {
 	fresh := s.kind.empty(p)
 	err := s.node.readRecords(p, func(batch wire.RecordBatch, rec wire.Record) {
 		if err := s.kind.replay(fresh, batch, rec); err != nil {
 			s.node.log.throttled("a "+s.kind.record+" makes no sense and is left out", "partition", p.name(), "error", err)
 		}
 	})
-	if err != nil {
-		slog.Error(s.kind.coordinator+" cannot be loaded; its "+s.kind.keeps+" stay unavailable", "partition", p.name(), "error", err)
-		return err
-	}
 	s.inbox.put(func() {
 		if shard.ended {
+			s.logs.end(nil)
+			return
+		}
+		s.logs.end(err)
+		if err != nil {
+			shard.failed = true
+			slog.Error(s.kind.coordinator+" cannot be loaded; its "+s.kind.keeps+" stay unavailable", "partition", p.name(), "error", err)
 			return
 		}
 		shard.coordinator = fresh
 		s.kind.apply(shard, s.kind.begin(shard))
 		shard.endLoading()
 	})
-	return nil
 }
 
 // shardOf is the shard of a key; nil while there are none, and where another node has it. Kafka hashes groups, transactional ids
@@ -219,6 +237,7 @@ func (s *coordinatorService[C, E]) report(shard *shard[C], c C, what func() E) {
 // append sends records to a shard's partition; what came of it is reported by then.
 func (s *coordinatorService[C, E]) append(shard *shard[C], b internalBatch, then func(c C, done replicate.Completion) E) {
 	c := shard.coordinator
+	b.epoch = &shard.leaderEpoch
 	s.node.appendPlaced(s.kind.topic, shard.index, b, func(done replicate.Completion) {
 		s.report(shard, c, func() E { return then(c, done) })
 	})

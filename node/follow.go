@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/share"
 	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/wire"
 )
@@ -127,7 +128,7 @@ func (n *Node) follow(old, m *image.Image) {
 		}
 		n.cluster.quorum.inbox.put(n.cluster.quorum.controller.configure)
 	}
-	told := &followed{node: n, image: m}
+	told := &followed{node: n, image: m, lost: make(map[share.TopicIDPartition]bool)}
 	for _, t := range d.Removed {
 		told.removeTopic(t)
 	}
@@ -184,6 +185,8 @@ type followed struct {
 	removed []*image.Topic
 	// led and resigned are the partitions of internal topics whose leadership this node has got or lost.
 	led, resigned []wire.TopicPartition
+	// lost are all partitions that this node leads no more, or under another epoch.
+	lost map[share.TopicIDPartition]bool
 	// turns are partitions that are here and are to lead or follow otherwise than they do.
 	turns []turn
 }
@@ -193,6 +196,19 @@ type turn struct {
 	topic *topic
 	part  *partition
 	state *image.PartitionState
+	// before and after are the partition's leadership around the turn; its loop sets them.
+	before, after leadership
+}
+
+// leadership is whether a replica leads its partition, and under which epoch.
+type leadership struct {
+	leads bool
+	epoch wire.LeaderEpoch
+}
+
+// leadership is for the partition's loop.
+func (p *partition) leadership() leadership {
+	return leadership{p.leads.Load(), p.replica.LeaderEpoch()}
 }
 
 // turnsAtOnce is how many partitions of a loop change their state in one turn of it: some 10 µs each.
@@ -269,7 +285,7 @@ func (f *followed) place(t *topic, m *image.Topic, which []wire.PartitionIndex) 
 		case p != nil && !mine:
 			f.takeAway(t, i)
 		case p != nil:
-			f.turns = append(f.turns, turn{t, p, state})
+			f.turns = append(f.turns, turn{topic: t, part: p, state: state})
 		}
 	}
 	f.create(t, missing)
@@ -303,15 +319,10 @@ func (f *followed) takeAway(t *topic, i wire.PartitionIndex) {
 
 // runTurns has partitions that are here lead or follow, some at a time: a node may lose or take over thousands at once.
 func (f *followed) runTurns() {
-	byLoop := make(map[*Loop][]turn)
-	for _, u := range f.turns {
+	byLoop := make(map[*Loop][]*turn)
+	for i := range f.turns {
+		u := &f.turns[i]
 		byLoop[u.part.loop] = append(byLoop[u.part.loop], u)
-		switch leads, led := u.state.Leader == f.node.Config().NodeID, u.part.leads.Load(); {
-		case leads && !led:
-			f.lead(u.topic, u.part.index)
-		case led && !leads:
-			f.resign(u.topic, u.part.index)
-		}
 	}
 	var loops sync.WaitGroup
 	for loop, turns := range byLoop {
@@ -319,13 +330,24 @@ func (f *followed) runTurns() {
 			for some := range slices.Chunk(turns, turnsAtOnce) {
 				loop.on(func(l *Loop) {
 					for _, u := range some {
+						u.before = u.part.leadership()
 						l.follow(u.part, u.topic, u.state, f.image.Version())
+						u.after = u.part.leadership()
 					}
 				})
 			}
 		})
 	}
 	loops.Wait()
+	for i := range f.turns {
+		u := &f.turns[i]
+		if u.before.leads && u.before != u.after {
+			f.resign(u.topic, u.part.index)
+		}
+		if u.after.leads && u.before != u.after {
+			f.lead(u.topic, u.part.index)
+		}
+	}
 }
 
 func (f *followed) lead(t *topic, i wire.PartitionIndex) {
@@ -338,11 +360,15 @@ func (f *followed) resign(t *topic, i wire.PartitionIndex) {
 	if t.internal {
 		f.resigned = append(f.resigned, wire.TopicPartition{Topic: t.name, Partition: i})
 	}
+	f.lost[share.TopicIDPartition{Topic: t.id, Partition: i}] = true
 }
 
 // tell has the coordinators know what has changed.
 func (f *followed) tell(d image.Delta) {
 	n := f.node
+	if len(f.lost) > 0 {
+		n.shares.resigned(f.lost)
+	}
 	for _, tp := range f.resigned {
 		n.coordinatorsOf(tp.Topic).resign(tp.Partition)
 	}
@@ -397,7 +423,12 @@ func (l *Loop) follow(p *partition, t *topic, state *image.PartitionState, versi
 	}
 	switch cfg := n.Config(); {
 	case state.Leader == cfg.NodeID && p.replica.Truncating():
-		p.toLead = func(l *Loop) { l.follow(p, t, state, version) }
+		p.toLead = func(l *Loop) {
+			l.follow(p, t, state, version)
+			if t.internal && p.leads.Load() {
+				n.coordinatorsOf(t.name).lead(t, []wire.PartitionIndex{p.index})
+			}
+		}
 		return
 	case state.Leader != cfg.NodeID:
 		p.toLead = nil

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/wire"
@@ -17,6 +19,8 @@ type internalBatch struct {
 	// marker is a whole control batch, order where it stands among what its coordinator decided.
 	marker []byte
 	order  txnOrder
+	// epoch is the leader epoch that the batch may be appended under, nil for any.
+	epoch *wire.LeaderEpoch
 }
 
 // encode gives the batch's bytes. Offsets of a transaction carry no sequence number, as in Kafka.
@@ -47,24 +51,45 @@ func (n *Node) appendPlaced(topic string, index wire.PartitionIndex, b internalB
 	}
 	p.loop.send(&produceItem{
 		request: &produceRequest{acks: replicate.AcksAll, claim: b.claim}, part: p, index: index, batch: b.encode(), order: b.order,
-		appended: then,
+		epoch: b.epoch, appended: then,
 	})
 }
 
-// readRecords calls f for each record of a partition below its high watermark, and for each control batch with its first
-// record. It blocks on the disk.
+// errNotWritten is of a log whose appended records do not come to stand in its files.
+var errNotWritten = errors.New("node: what was appended is not written")
+
+// writtenTries is how often readRecords looks whether what was appended is written, at writtenPause: half a minute.
+const (
+	writtenTries = 3000
+	writtenPause = 10 * time.Millisecond
+)
+
+// readRecords calls f for each record of a partition that this node leads, those too that replicas do not have yet, and for each control
+// batch with its first record. It blocks on the disk.
 func (n *Node) readRecords(p *partition, f func(wire.RecordBatch, wire.Record)) error {
 	type span struct {
 		name string
 		size int64
 	}
 	var spans []span
-	release := p.holdNames(func() {
+	written := false
+	plan := func() { // a follower that becomes the leader may have records on their way to the file
+		if written = len(p.plans) == 0 && len(p.writing) == 0; !written {
+			return
+		}
 		for _, s := range p.log().Segments() {
 			spans = append(spans, span{s.LogName(), int64(s.Size())})
 		}
-	})
+	}
+	release := p.holdNames(plan)
+	for try := 0; !written && try < writtenTries && n.sleep(writtenPause); try++ {
+		release()
+		release = p.holdNames(plan)
+	}
 	defer release()
+	if !written {
+		return errNotWritten
+	}
 	dec := wire.AcquireDecompressor()
 	defer dec.Release()
 	for _, s := range spans {

@@ -120,6 +120,8 @@ func (p *partition) offer(item *produceItem) {
 	switch {
 	case p.stopped != wire.None:
 		p.loop.finishItem(item, replicate.Refused(item, p.stopped))
+	case item.epoch != nil && *item.epoch != p.replica.LeaderEpoch(): // a coordinator of an epoch that is over
+		p.loop.finishItem(item, replicate.Refused(item, wire.NotLeaderOrFollower))
 	case p.rolling || p.held || len(p.queue) > 0:
 		p.queue = append(p.queue, item)
 	case !p.append(item):

@@ -49,6 +49,8 @@ type produceItem struct {
 	// order is a marker's, see txnOrder; verified says that the batch may be written in its transaction.
 	order              txnOrder
 	verified, returned bool
+	// epoch is the leader epoch that the batch may be appended under, nil for any.
+	epoch *wire.LeaderEpoch
 	// unread says that the batch's records must be read before it may be offered, see readRecords.
 	unread bool
 	rules  api.BatchRules

@@ -11,18 +11,22 @@ import (
 //	made ─▶ loading ─▶ loaded
 //	           └─────▶ failed
 //
-// It is made with the topic, or when the node starts, with an empty coordinator, which refuses with
+// It is made when the node begins to lead the partition under a leader epoch, with an empty coordinator, which refuses with
 // COORDINATOR_LOAD_IN_PROGRESS; clients try that again. Meanwhile its partition is replayed into another coordinator, in the
-// background. When that is done the shard has that one, and serves until the node stops or another one leads the partition. If
-// the partition cannot be read it keeps the empty one, and refuses until the node starts again.
+// background. When that is done the shard has that one, and serves until the node stops or the partition is led under another
+// epoch, by this node or another. If the partition cannot be read it keeps the empty one, and refuses until then.
 type shard[C any] struct {
-	index       wire.PartitionIndex
+	index wire.PartitionIndex
+	// leaderEpoch is what this node leads the partition under: its records are appended under that or not at all.
+	leaderEpoch wire.LeaderEpoch
 	coordinator C
 	// nextTickMS is when the coordinator's Tick is due.
 	nextTickMS int64
 	// loaded says that the partition has been replayed; early are the events that wait for it, in order.
 	loaded bool
 	early  []earlyEvent
+	// failed says that the replay has failed.
+	failed bool
 	// asked has what refuses each request that is under way, by its handle; ended says that this node leads the partition no more.
 	asked map[uint64]func()
 	ended bool
@@ -31,8 +35,8 @@ type shard[C any] struct {
 // earlyEvent is one that waits for a replay; lost is called instead if that never ends.
 type earlyEvent struct{ run, lost func() }
 
-func newShard[C any](index wire.PartitionIndex, empty C) *shard[C] {
-	return &shard[C]{index: index, coordinator: empty, nextTickMS: math.MaxInt64, asked: make(map[uint64]func())}
+func newShard[C any](index wire.PartitionIndex, epoch wire.LeaderEpoch, empty C) *shard[C] {
+	return &shard[C]{index: index, leaderEpoch: epoch, coordinator: empty, nextTickMS: math.MaxInt64, asked: make(map[uint64]func())}
 }
 
 // asks notes a request that the coordinator has under way: refuse answers it if the shard ends before.

@@ -23,6 +23,10 @@ func (f *shareFetch) gather() (reads []*shareRead) {
 			a.part = nil
 			continue
 		}
+		if !a.part.leads.Load() {
+			a.part, a.code, f.final = nil, wire.NotLeaderOrFollower, true
+			continue
+		}
 		sp := s.partOf(share.Key{Group: f.key.Group, Topic: a.Topic, Partition: a.Partition}, a.part)
 		if sp.machine == nil {
 			continue

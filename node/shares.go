@@ -291,6 +291,18 @@ func (s *shareService) topicDeleted(id wire.TopicID) {
 	})
 }
 
+// resigned gives up the share partitions of partitions that this node leads no more, or under another epoch: whoever leads them reads
+// their states, and what members have acquired is delivered again.
+func (s *shareService) resigned(lost map[share.TopicIDPartition]bool) {
+	s.inbox.put(func() {
+		for key, sp := range s.parts {
+			if lost[share.TopicIDPartition{Topic: key.Topic, Partition: key.Partition}] {
+				s.drop(sp)
+			}
+		}
+	})
+}
+
 // leave takes a fetch out of every line that it waits in.
 func (f *shareFetch) leave() {
 	mine := func(other *shareFetch) bool { return other == f }

@@ -1,0 +1,77 @@
+package node
+
+import (
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/control/group"
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/replicate"
+	"github.com/ringmill/ringmill/wire"
+)
+
+// offsetOf asks the group coordinators of a node for the offset of group g in a-0.
+func (tn *testNode) offsetOf() (int64, wire.ErrorCode) {
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.Group, req.Version = "g", 5
+	req.Topics = []kmsg.OffsetFetchRequestTopic{{Topic: "a", Partitions: []int32{0}}}
+	resp := tn.Coordinate("g", testAPIClient, req).(*kmsg.OffsetFetchResponse)
+	if len(resp.Topics) == 0 {
+		return -1, wire.ErrorCode(resp.ErrorCode)
+	}
+	return resp.Topics[0].Partitions[0].Offset, wire.ErrorCode(resp.ErrorCode)
+}
+
+// TestShardsLiveWithTheirLeadership: a coordinator is there while the node leads its partition; one that is led again has what the log
+// has, and what the one before still asks for is not appended.
+func TestShardsLiveWithTheirLeadership(t *testing.T) {
+	tn := startNode(t, nodeOptions{})
+	tn.createTopic("a", 1)
+	if !tn.OffsetsTopicReady() {
+		t.Fatal("there is no topic for offsets")
+	}
+	commit := func(at int64) wire.ErrorCode {
+		req := kmsg.NewPtrOffsetCommitRequest()
+		req.Group, req.Version = "g", 2
+		req.Topics = []kmsg.OffsetCommitRequestTopic{{Topic: "a", Partitions: []kmsg.OffsetCommitRequestTopicPartition{{Partition: 0, Offset: at}}}}
+		return wire.ErrorCode(tn.Coordinate("g", testAPIClient, req).(*kmsg.OffsetCommitResponse).Topics[0].Partitions[0].ErrorCode)
+	}
+	retried(t, func() wire.ErrorCode { return commit(7) })
+	topic := tn.topics.named([]byte(image.ConsumerOffsetsTopic))
+	index := wire.PartitionIndex(group.PartitionFor("g", int32(len(topic.parts))))
+	var old *groupShard
+	had := make(chan struct{})
+	tn.groups.inbox.put(func() {
+		old = tn.groups.shards[index]
+		close(had)
+	})
+	<-had
+
+	tn.groups.resign(index)
+	if _, code := tn.offsetOf(); code != wire.NotCoordinator {
+		t.Errorf("a group whose coordinator is elsewhere: %s", code)
+	}
+	for range 2 { // the second takes the place of the first, which may still be loading
+		tn.groups.lead(topic, []wire.PartitionIndex{index})
+	}
+	retried(t, func() wire.ErrorCode {
+		at, code := tn.offsetOf()
+		if code == wire.None && at != 7 {
+			t.Errorf("the offset is %d after the partition was led again", at)
+		}
+		return code
+	})
+	await(t, "the logs are read", func() bool { return tn.groups.logs.check().ok })
+
+	stale := old.leaderEpoch - 1
+	refused := make(chan wire.ErrorCode, 1)
+	tn.appendPlaced(topic.name, index, internalBatch{records: []wire.Record{{Value: []byte("x")}}, epoch: &stale},
+		func(c replicate.Completion) { refused <- c.Code })
+	if code := <-refused; code != wire.NotLeaderOrFollower {
+		t.Errorf("an append under an epoch that is over: %s", code)
+	}
+	if !old.ended {
+		t.Error("the coordinator before has not ended")
+	}
+}
