@@ -115,7 +115,7 @@ func TestCopyIsExactOverKills(t *testing.T) {
 	var want []string
 	session, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(c.Addresses()...), kgo.TransactionalID(id), kgo.ConsumerGroup(group),
 		kgo.ConsumeTopics(from), kgo.DefaultProduceTopic(to), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.RequireStableFetchOffsets(), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()),
 		kgo.SessionTimeout(10*time.Second))
 	if err != nil {
 		t.Fatal(err)
