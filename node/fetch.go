@@ -68,6 +68,8 @@ type fetchPart struct {
 	position, length int64
 	first            int32
 	hot              bool
+	// throttled says that it counts against leader.replication.throttled.rate.
+	throttled bool
 }
 
 func (f *fetchRequest) init(c *Conn) {
@@ -137,7 +139,9 @@ func (l *Loop) openFetch(f *fetchRequest, in *wire.FetchRequest) {
 // refuse answers the whole request with an error.
 func (f *fetchRequest) refuse(code wire.ErrorCode) {
 	l := f.conn.loop
-	f.conn.chargeTime(f.pending)
+	if !f.by.follower() {
+		f.conn.chargeTime(f.pending)
+	}
 	out := &l.fetchOut
 	out.Reset()
 	out.ErrorCode = code

@@ -37,6 +37,7 @@ func (f *fetchRequest) respond() {
 		f.encode(out) // again, with the wait
 	}
 	f.session.tell(f.parts)
+	f.chargeThrottled()
 	f.send()
 }
 

@@ -84,6 +84,9 @@ func (l *Loop) planPart(s *fetchShare, p *fetchPart) bool {
 	if p.preferred = l.preferredReplica(&s.request.by, p); p.preferred != wire.NoNode {
 		return true
 	}
+	if l.withheld(&s.request.by, p, read.InSync) {
+		return true
+	}
 	from := p.ask.FetchOffset
 	if s.from >= 0 {
 		from = s.from

@@ -6,7 +6,7 @@ import "github.com/ringmill/ringmill/wire"
 // not get is not charged.
 func (f *fetchRequest) charge(bytes int) (serve bool) {
 	c, q := f.conn, f.conn.loop.node.quotas
-	if !q.any(quotaFetch | quotaRequest) {
+	if f.by.follower() || !q.any(quotaFetch|quotaRequest) { // other quotas bound what nodes copy
 		return true
 	}
 	client := quotaClient(&c.client)

@@ -93,7 +93,9 @@ func (s *isrProposer) answer(q replicate.ISRProposal, a replicate.ISRAnswer) {
 	p := q.Ref.(*partition)
 	p.loop.send(messageFunc(func(l *Loop) {
 		if p.stopped == wire.None {
+			before := len(p.replica.InSyncReplicas(nil))
 			p.replica.ISRAnswered(l.mono, q, a, &l.eff)
+			l.metrics.node.isrChanged(before, len(p.replica.InSyncReplicas(nil)))
 			l.apply(p)
 		}
 	}))

@@ -21,8 +21,10 @@ type nodeMetrics struct {
 	throttles     map[quotaKind]throttleMetrics
 	delayed, held *metrics.Counter
 	compactions   *metrics.Counter
-	requests      [wire.APIKeysMax]*metrics.Counter
-	stages        map[stageKey]*metrics.PrometheusHistogram
+	// isrShrinks and isrExpands are of proposals that the controller has carried out.
+	isrShrinks, isrExpands *metrics.Counter
+	requests               [wire.APIKeysMax]*metrics.Counter
+	stages                 map[stageKey]*metrics.PrometheusHistogram
 }
 
 // stage is one leg of a request's way.

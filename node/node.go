@@ -50,6 +50,8 @@ type Node struct {
 	isr     *isrProposer
 	// truncations are the places of those who cut logs.
 	truncations chan struct{}
+	// leaderQuota and followerQuota bound what throttled replicas copy.
+	leaderQuota, followerQuota replicationQuota
 	// interrupt ends a start that waits for other nodes; nil: nothing does.
 	interrupt <-chan struct{}
 	// serving says that clients are served; a node of a cluster answers other nodes before.

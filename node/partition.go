@@ -81,6 +81,8 @@ type partition struct {
 	replicator  *replicator
 	fetchEpoch  wire.LeaderEpoch
 	fetchedRest []byte
+	// throttled says that follower.replication.throttled.rate bounds it while it follows.
+	throttled bool
 	// toLead is metadata that has this node lead, held back while the log is being cut; nil if there is none.
 	toLead func(l *Loop)
 	// dirtySince is when the policy interval last found it behind, 0 while it is not.

@@ -2,7 +2,6 @@ package node
 
 import (
 	"errors"
-	"math"
 	"time"
 
 	"github.com/ringmill/ringmill/replicate"
@@ -98,6 +97,7 @@ func (l *Loop) fetchFrom(p *partition) {
 func (r *replicator) target(p *partition) replicate.FetchTarget {
 	return replicate.FetchTarget{
 		Ref: p, Topic: p.id, Index: p.index, Epoch: p.replica.LeaderEpoch(), Position: p.replica.Position(), LogStart: p.log().LogStartOffset(),
+		Throttled: p.throttled,
 	}
 }
 
@@ -132,9 +132,14 @@ func (r *replicator) ask() {
 		l.timers.set(&r.due, patience)
 		return
 	}
-	req := r.fetcher.Next(l.mono, math.MaxInt64)
+	budget := l.followerBudget()
+	req := r.fetcher.Next(l.mono, budget)
 	if req == nil {
-		if at, ok := r.fetcher.NextDue(); ok {
+		at, ok := r.fetcher.NextDue()
+		if pause := l.mono + budgetPause; budget <= 0 && (!ok || pause < at) {
+			at, ok = pause, true
+		}
+		if ok {
 			l.timers.set(&r.due, at)
 		}
 		return
@@ -190,6 +195,9 @@ func (l *Loop) fetched(p *partition, a *replicate.FetchAction) {
 		}
 		l.apply(p)
 	case replicate.FetchRecords:
+		if a.Throttled {
+			l.node.followerQuota.take(int64(len(a.Records)))
+		}
 		taken := p.replica.FetchedFrom(a.Fetched, &l.eff)
 		l.apply(p)
 		if taken {

@@ -116,6 +116,7 @@ func newNode(cfg *config.Config) *Node {
 	n.quotas, n.connectionRates = newClientQuotas(cfg, n.started), newConnectionRates(cfg, n.started)
 	n.metrics.quotaClients(n.quotas)
 	n.metrics.registerCluster(n)
+	n.metrics.replicas(n)
 	n.groups = newGroupService(n)
 	n.txns = newTxnService(n)
 	n.shareLog, n.shares = newShareStateService(n), newShareService(n)

@@ -48,6 +48,7 @@ func (n *Node) newPartition(t *topic, index wire.PartitionIndex, d *logDir, log 
 	p.loop.onOrNow(func(l *Loop) {
 		p.slot, p.generation = l.parts.add(p)
 		if state != nil {
+			l.throttleFollower(p, t.config.FollowerThrottledReplicas)
 			l.follow(p, t, state, m.Version())
 		}
 	})
@@ -275,6 +276,7 @@ func (n *Node) reconfigureTopic(old *topic, m *image.Topic) error {
 		p.loop.on(func(l *Loop) {
 			p.log().SetConfig(cfg)
 			p.replica.SetPolicy(policy, &l.eff)
+			l.throttleFollower(p, t.config.FollowerThrottledReplicas)
 			p.replica.SetMinISR(t.config.MinInSyncReplicas, &l.eff)
 			if p.replica.SyncedEnd() < p.replica.WrittenEnd() {
 				p.unjournaled = true

@@ -21,8 +21,8 @@ const (
 // dynamicTable holds the broker properties that are no part of Kafka's static configuration (QuotaConfig.brokerQuotaConfigs).
 var dynamicTable = map[string]*Property{
 	MoveRate:     dynamicRate(MoveRate),
-	LeaderRate:   dynamicRate(LeaderRate),   // of no effect on one node
-	FollowerRate: dynamicRate(FollowerRate), // likewise
+	LeaderRate:   dynamicRate(LeaderRate),
+	FollowerRate: dynamicRate(FollowerRate),
 }
 
 // dynamicRate is a property in bytes a second.

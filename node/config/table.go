@@ -8,7 +8,7 @@ const (
 	reasonCompression = "record batches are stored as they were produced; the node does not recompress"
 	reasonFiles       = "log directories are filled and watched in ringmill's own way: files grow by appends, a failed directory stops at once, and moves between directories have one bound on their rate"
 	reasonRemote      = "tiered storage is not built yet"
-	reasonReplication = "replication between nodes is not built yet"
+	reasonReplication = "what nodes do between them goes by times of their own"
 )
 
 // table holds every property: the broker's, then the topics', the groups' and the client metrics', each sorted by name.
