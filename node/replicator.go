@@ -234,7 +234,8 @@ func (l *Loop) appendFetched(p *partition, records []byte) {
 		}
 		plan, outcome := p.replica.AppendFetched(batch, l.wall)
 		switch outcome {
-		case replicate.Dropped:
+		case replicate.Dropped: // what is asked for next would be dropped too, for a while
+			p.replicator.fetcher.BackOff(p.id, p.index, l.mono)
 			return
 		case replicate.NeedsRoll:
 			p.fetchedRest = records
