@@ -2,10 +2,13 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -257,6 +260,23 @@ func quorumOf(t *testing.T, n *harness.Node) (voters, observers []int32) {
 
 func noCheck(*kmsg.MetadataResponseTopicPartition) error { return nil }
 
+// staysOpen connects, and says why the connection does not last: the socket of a killed process takes some for as long as the kernel needs to
+// end its ring.
+func staysOpen(ctx context.Context, address string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetReadDeadline(time.Now().Add(500 * time.Millisecond)); err != nil {
+		return err
+	}
+	if _, err = conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
 // TestClientsThatComeEarly: requests at a node that is still starting are answered when it serves, and none fails.
 func TestClientsThatComeEarly(t *testing.T) {
 	t.Parallel()
@@ -264,13 +284,7 @@ func TestClientsThatComeEarly(t *testing.T) {
 	topic := createTopic(t, c.Nodes[0], 3, 1)
 	c.Nodes[1].Kill(t)
 	c.Nodes[1].Begin(t)
-	harness.Eventually(t, "the node that starts takes connections", func(ctx context.Context) error {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", c.Nodes[1].Address)
-		if err == nil {
-			conn.Close()
-		}
-		return err
-	})
+	harness.Eventually(t, "the node that starts takes connections", func(ctx context.Context) error { return staysOpen(ctx, c.Nodes[1].Address) })
 	client := c.Nodes[1].Client(t)
 	if _, err := kadm.NewClient(client).ListTopics(harness.Context(t), topic); err != nil {
 		t.Error(err)
