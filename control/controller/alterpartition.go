@@ -109,7 +109,7 @@ func (s *step) alterISR(b *image.Broker, t *image.Topic, asked isrAsked) (out km
 }
 
 func describeISR(out *kmsg.AlterPartitionResponseTopicPartition, s *image.PartitionState) {
-	out.LeaderID, out.LeaderEpoch, out.PartitionEpoch, out.ISR = int32(s.Leader), int32(s.LeaderEpoch), int32(s.PartitionEpoch), numbers(s.ISR)
+	out.LeaderID, out.LeaderEpoch, out.PartitionEpoch, out.ISR = int32(s.Leader), int32(s.LeaderEpoch), int32(s.PartitionEpoch), wire.NodeNumbers(s.ISR)
 	if s.Recovering {
 		out.LeaderRecoveryState = recovering
 	}
@@ -160,20 +160,4 @@ func (s *step) eligible(asked isrAsked) bool {
 		}
 	}
 	return true
-}
-
-func numbers(ids []wire.NodeID) []int32 {
-	out := make([]int32, len(ids))
-	for i, id := range ids {
-		out[i] = int32(id)
-	}
-	return out
-}
-
-func nodeIDs(numbers []int32) []wire.NodeID {
-	out := make([]wire.NodeID, len(numbers))
-	for i, n := range numbers {
-		out[i] = wire.NodeID(n)
-	}
-	return out
 }

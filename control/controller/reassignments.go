@@ -48,7 +48,7 @@ func (s *step) reassign(topic string, asked *kmsg.AlterPartitionAssignmentsReque
 	case asked.Replicas == nil:
 		return s.cancelReassignment(p)
 	}
-	replicas := nodeIDs(asked.Replicas)
+	replicas := wire.NodeIDs(asked.Replicas)
 	if why := s.checkAssignment(replicas, anyFactor); why.Code != wire.None {
 		return why
 	}
@@ -128,7 +128,7 @@ func appendReassignment(topics []kmsg.ListPartitionReassignmentsResponseTopic, p
 	}
 	out := kmsg.NewListPartitionReassignmentsResponseTopicPartition()
 	out.Partition = int32(p.index)
-	out.Replicas, out.AddingReplicas, out.RemovingReplicas = numbers(p.state.Replicas), numbers(p.state.Adding), numbers(p.state.Removing)
+	out.Replicas, out.AddingReplicas, out.RemovingReplicas = wire.NodeNumbers(p.state.Replicas), wire.NodeNumbers(p.state.Adding), wire.NodeNumbers(p.state.Removing)
 	last := &topics[len(topics)-1]
 	last.Partitions = append(last.Partitions, out)
 	return topics

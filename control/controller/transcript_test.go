@@ -346,7 +346,7 @@ func (p *play) reassign(a *args) string {
 	part := kmsg.NewAlterPartitionAssignmentsRequestTopicPartition()
 	part.Partition = index
 	if !a.has("cancel") {
-		part.Replicas = append([]int32{}, numbers(a.nodes("to"))...)
+		part.Replicas = append([]int32{}, wire.NodeNumbers(a.nodes("to"))...)
 	}
 	req := kmsg.NewPtrAlterPartitionAssignmentsRequest()
 	req.Version, req.AllowReplicationFactorChange = 1, !a.has("fixed-factor")

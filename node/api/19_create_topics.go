@@ -132,7 +132,7 @@ func assignmentOf(t *kmsg.CreateTopicsRequestTopic) [][]wire.NodeID {
 	all := make([][]wire.NodeID, len(t.ReplicaAssignment))
 	for i := range t.ReplicaAssignment {
 		a := &t.ReplicaAssignment[i]
-		all[a.Partition] = nodesOf(a.Replicas)
+		all[a.Partition] = wire.NodeIDs(a.Replicas)
 	}
 	return all
 }

@@ -59,7 +59,7 @@ func growTopic(b Broker, r *Request, t *kmsg.CreatePartitionsRequestTopic, tooMa
 	}
 	var assignment [][]wire.NodeID
 	for i := range t.Assignment {
-		assignment = append(assignment, nodesOf(t.Assignment[i].Replicas))
+		assignment = append(assignment, wire.NodeIDs(t.Assignment[i].Replicas))
 	}
 	code, message := b.GrowTopic(t.Topic, t.Count, assignment)
 	return refusal{code, message}

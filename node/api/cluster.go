@@ -106,8 +106,8 @@ var none = []int32{}
 // leadershipIn is that of a cluster: replicas of nodes that are fenced or gone are offline.
 func leadershipIn(m *image.Image, s *image.PartitionState) leadership {
 	l := leadership{
-		leader: int32(s.Leader), epoch: int32(s.LeaderEpoch), replicas: nodeIDs(s.Replicas), inSync: nodeIDs(s.ISR),
-		eligible: nodeIDs(s.ELR), lastEligible: nodeIDs(s.LastKnownELR), offline: none,
+		leader: int32(s.Leader), epoch: int32(s.LeaderEpoch), replicas: wire.NodeNumbers(s.Replicas), inSync: wire.NodeNumbers(s.ISR),
+		eligible: wire.NodeNumbers(s.ELR), lastEligible: wire.NodeNumbers(s.LastKnownELR), offline: none,
 	}
 	for _, id := range s.Replicas {
 		if n := m.Broker(id); n == nil || n.Fenced {
@@ -115,23 +115,6 @@ func leadershipIn(m *image.Image, s *image.PartitionState) leadership {
 		}
 	}
 	return l
-}
-
-func nodeIDs(ids []wire.NodeID) []int32 {
-	out := make([]int32, len(ids))
-	for i, id := range ids {
-		out[i] = int32(id)
-	}
-	return out
-}
-
-// nodesOf is the reverse of nodeIDs.
-func nodesOf(ids []int32) []wire.NodeID {
-	out := make([]wire.NodeID, len(ids))
-	for i, id := range ids {
-		out[i] = wire.NodeID(id)
-	}
-	return out
 }
 
 // coordinatorOf is the node that leads a key's partition of an internal topic, and so coordinates it.
