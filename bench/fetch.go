@@ -48,7 +48,7 @@ type rawFetcher struct {
 }
 
 func (w *Workload) dialFetcher(ctx context.Context, address string, i int) (*rawFetcher, error) {
-	conn, err := DialRaw(ctx, address)
+	conn, err := dialRaw(ctx, w.Dial, address)
 	if err != nil {
 		return nil, err
 	}
@@ -70,13 +70,14 @@ func (w *Workload) fetchRequest() *kmsg.FetchRequest {
 }
 
 func (f *rawFetcher) run(in window, t *tally) error {
-	for now := Now(); now < in.end; {
+	clock := f.load.clock()
+	for now := clock.Now(); now < in.end; {
 		sent := now
 		records, bytes, err := f.fetchNext()
 		if err != nil {
 			return err
 		}
-		now = Now()
+		now = clock.Now()
 		t.count(in, sent, now, records, bytes)
 	}
 	return nil
@@ -88,7 +89,7 @@ func (f *rawFetcher) fetchNext() (records, bytes int64, err error) {
 	f.next = (f.next + 1) % len(f.parts)
 	part := &f.request.Topics[0].Partitions[0]
 	part.Partition, part.FetchOffset = f.parts[i], f.offsets[i]
-	f.frame = f.conn.format.AppendRequest(f.frame[:0], f.request, 0)
+	f.frame = rawFormat.AppendRequest(f.frame[:0], f.request, 0)
 	if err := f.conn.send(f.frame); err != nil {
 		return 0, 0, err
 	}

@@ -25,28 +25,6 @@ func (i Instant) Add(d time.Duration) Instant { return i + Instant(d) }
 // Sub is the time from j to i.
 func (i Instant) Sub(j Instant) time.Duration { return time.Duration(i - j) }
 
-// Pacer is the schedule of an open loop: event n is due at start + n/rate, whatever became of the events before.
-type Pacer struct {
-	start    Instant
-	interval float64 // nanoseconds; a float so that rates that do not divide a second do not drift
-	events   int64
-}
-
-// NewPacer makes a schedule of rate events a second whose first one is due at start. rate must be positive.
-func NewPacer(start Instant, rate float64) *Pacer {
-	if rate <= 0 {
-		panic("BUG: a schedule needs a rate")
-	}
-	return &Pacer{start: start, interval: float64(time.Second) / rate}
-}
-
-// Next is the instant at which the next event is due.
-func (p *Pacer) Next() Instant {
-	due := p.start + Instant(float64(p.events)*p.interval)
-	p.events++
-	return due
-}
-
 // Wait sleeps until i on the calling thread, which LockPacing has prepared. A missed instant returns at once, so that a
 // late generator catches up in a burst, as its events were due.
 func (i Instant) Wait() {

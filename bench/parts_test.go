@@ -75,7 +75,12 @@ func TestSample(t *testing.T) {
 	if got := (Sample{1, 2, 3, 10}).Median(); got != 2.5 {
 		t.Errorf("median of four is %v", got)
 	}
-	if !math.IsNaN(Sample(nil).Median()) {
+	for q, want := range map[float64]float64{0: 1, 0.5: 3, 0.67: 4, 0.99: 4, 1: 4} {
+		if got := s.Quantile(q); got != want {
+			t.Errorf("quantile %v is %v, want %v", q, got, want)
+		}
+	}
+	if !math.IsNaN(Sample(nil).Median()) || !math.IsNaN(Sample(nil).Quantile(0.5)) {
 		t.Error("nothing has a median")
 	}
 	if got := s.Ratios(Sample{2, 2}); len(got) != 2 || got[0] != 2 || got[1] != 0.5 {
@@ -113,6 +118,17 @@ func TestDoubt(t *testing.T) {
 	for _, r := range []Result{{Latency: fast}, {Latency: slow, Lag: fast}} {
 		if r.Doubt() != "" {
 			t.Errorf("doubt: %s", r.Doubt())
+		}
+	}
+}
+
+// A run is not over before every subscription has seen what is acknowledged.
+func TestCompleteForAllSubscriptions(t *testing.T) {
+	r := &trialRun{trial: &Trial{Subscriptions: 2}}
+	r.due.Store(10)
+	for arrived, want := range map[int64]bool{10: false, 19: false, 20: true} {
+		if r.arrived.Store(arrived); r.complete() != want {
+			t.Errorf("%d of 2 × 10 arrived: complete is %v", arrived, !want)
 		}
 	}
 }

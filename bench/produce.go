@@ -54,7 +54,7 @@ type rawProducer struct {
 }
 
 func (w *Workload) dialProducer(ctx context.Context, address string, i int) (*rawProducer, error) {
-	conn, err := DialRaw(ctx, address)
+	conn, err := dialRaw(ctx, w.Dial, address)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (w *Workload) dialProducer(ctx context.Context, address string, i int) (*ra
 	p.answer = &kmsg.ProduceResponse{Version: produceVersion}
 	batch := w.buildBatch(uint64(i))
 	for _, partition := range w.share(i, w.Producers) {
-		p.frames = append(p.frames, w.produceFrame(conn, partition, batch))
+		p.frames = append(p.frames, w.produceFrame(partition, batch))
 	}
 	return p, nil
 }
@@ -70,20 +70,25 @@ func (w *Workload) dialProducer(ctx context.Context, address string, i int) (*ra
 // buildBatch makes one batch of BatchRecords records whose bytes do not compress. The same bytes are sent again and again;
 // nothing in them is the node's to look at but the header.
 func (w *Workload) buildBatch(seed uint64) []byte {
-	random := rand.New(rand.NewPCG(seed, 1))
 	var b wire.BatchBuilder
 	b.Reset(nil, wire.BatchHeader{BaseTimestamp: wire.Timestamp(time.Now().UnixMilli())})
 	value := make([]byte, w.RecordBytes)
-	for range w.BatchRecords {
-		for i := range value {
-			value[i] = byte(random.Uint32())
-		}
+	for i := range w.BatchRecords {
+		fillRandom(value, seed<<32+uint64(i))
 		b.Add(wire.Record{Value: value})
 	}
 	return b.Finish()
 }
 
-func (w *Workload) produceFrame(conn *RawConn, partition int32, batch []byte) []byte {
+// fillRandom writes bytes that do not compress, the same for the same seed.
+func fillRandom(dst []byte, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	for i := range dst {
+		dst[i] = byte(random.Uint32())
+	}
+}
+
+func (w *Workload) produceFrame(partition int32, batch []byte) []byte {
 	part := kmsg.NewProduceRequestTopicPartition()
 	part.Partition, part.Records = partition, batch
 	topic := kmsg.NewProduceRequestTopic()
@@ -91,22 +96,23 @@ func (w *Workload) produceFrame(conn *RawConn, partition int32, batch []byte) []
 	req := kmsg.NewPtrProduceRequest()
 	req.Version, req.Acks, req.TimeoutMillis = produceVersion, w.Acks, 30_000
 	req.Topics = append(req.Topics, topic)
-	return conn.format.AppendRequest(nil, req, 0)
+	return rawFormat.AppendRequest(nil, req, 0)
 }
 
 // run keeps InFlight requests out until the window ends, then waits for the answers that are due.
 func (p *rawProducer) run(in window, t *tally) error {
-	for now := Now(); now < in.end || p.done < p.sent; {
+	clock := p.load.clock()
+	for now := clock.Now(); now < in.end || p.done < p.sent; {
 		for now < in.end && p.sent-p.done < len(p.sentAt) {
 			if err := p.send(now); err != nil {
 				return err
 			}
-			now = Now()
+			now = clock.Now()
 		}
 		if err := p.await(); err != nil {
 			return err
 		}
-		now = Now()
+		now = clock.Now()
 		sent := p.sentAt[p.done%len(p.sentAt)]
 		p.done++
 		t.count(in, sent, now, int64(p.load.BatchRecords), int64(p.load.BatchRecords*p.load.RecordBytes))

@@ -7,43 +7,56 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// RawConn is one plain connection to a node: frames out, frames in, in order. It is one goroutine's.
+// RawConn is one plain connection to a node: frames out, frames in, in order. One goroutine may send while another receives.
 type RawConn struct {
 	socket      net.Conn
+	stop        func() bool // ends the tie to the context
 	in          *bufio.Reader
 	body        []byte // of the last answer; reused
 	correlation int32  // of the last request
 	awaited     int32  // of the next answer
-	format      *kmsg.RequestFormatter
 }
+
+// rawFormat writes requests' headers. It has no state.
+var rawFormat = kmsg.NewRequestFormatter(kmsg.FormatterClientID("ringmill-bench"))
 
 // answerBytesMax bounds an answer; fetches ask for far less.
 const answerBytesMax = 256 << 20
 
 // DialRaw connects. ctx ends the connection too, so that no read outlives it.
 func DialRaw(ctx context.Context, address string) (*RawConn, error) {
-	socket, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", address)
+	return dialRaw(ctx, netDial, address)
+}
+
+func dialRaw(ctx context.Context, dial Dialer, address string) (*RawConn, error) {
+	if dial == nil {
+		dial = netDial
+	}
+	socket, err := dial(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
-	context.AfterFunc(ctx, func() { socket.Close() })
-	return &RawConn{
-		socket: socket, in: bufio.NewReaderSize(socket, 64<<10),
-		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID("ringmill-bench")),
-	}, nil
+	return newRawConn(ctx, socket), nil
+}
+
+func newRawConn(ctx context.Context, socket net.Conn) *RawConn {
+	stop := context.AfterFunc(ctx, func() { socket.Close() })
+	return &RawConn{socket: socket, stop: stop, in: bufio.NewReaderSize(socket, 64<<10)}
 }
 
 // Close ends the connection.
-func (c *RawConn) Close() error { return c.socket.Close() }
+func (c *RawConn) Close() error {
+	c.stop()
+	return c.socket.Close()
+}
 
 // Do sends req, of the version it is set to, and reads its answer. Nothing else may be under way.
 func (c *RawConn) Do(req kmsg.Request) (kmsg.Response, error) {
-	if err := c.send(c.format.AppendRequest(nil, req, 0)); err != nil {
+	if err := c.send(rawFormat.AppendRequest(nil, req, 0)); err != nil {
 		return nil, err
 	}
 	answer := req.ResponseKind()

@@ -19,7 +19,7 @@ type Result struct {
 	Lag *Histogram
 	// Lost counts records that were due in the window and never came, in EndToEnd only.
 	Lost int64
-	// Node is what the node used, if Workload.NodePID was given.
+	// Node is what the nodes used, if Workload.NodePIDs were given.
 	Node Usage
 }
 
@@ -81,7 +81,7 @@ type worker func(in window, t *tally) error
 // measure runs workers together and adds up what they counted in the window. The first error ends the wait for the window
 // and is returned, since the figures are worth nothing then; the workers left are ended by ctx's cancellation.
 func (w *Workload) measure(ctx context.Context, workers []worker) (Result, error) {
-	begin := Now().Add(w.WarmUp)
+	begin := w.clock().Now().Add(w.WarmUp)
 	in := window{begin, begin.Add(w.Duration)}
 	tallies := make([]tally, len(workers))
 	ended := make(chan error, len(workers))
@@ -117,18 +117,18 @@ func (r *Result) add(t *tally) {
 	r.Latency.Merge(t.latency)
 }
 
-// usageOver reads the node's resources at both ends of the window and returns when it is over.
+// usageOver reads the nodes' resources at both ends of the window and returns when it is over.
 func (w *Workload) usageOver(in window) (Usage, error) {
-	if w.NodePID == 0 {
+	if len(w.NodePIDs) == 0 {
 		return Usage{}, nil
 	}
 	defer LockPacing()()
 	in.begin.Wait()
-	before, err := ReadUsage(w.NodePID)
+	before, err := readUsages(w.NodePIDs)
 	if err != nil {
 		return Usage{}, err
 	}
 	in.end.Wait()
-	after, err := ReadUsage(w.NodePID)
+	after, err := readUsages(w.NodePIDs)
 	return after.Since(before), err
 }

@@ -21,6 +21,15 @@ func (s Sample) Median() float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
+// Quantile is the least value that is not below a share q of all (nearest rank): of 50 values the 0.99 quantile is the greatest. NaN of nothing.
+func (s Sample) Quantile(q float64) float64 {
+	if len(s) == 0 {
+		return math.NaN()
+	}
+	rank := int(math.Ceil(q * float64(len(s))))
+	return slices.Sorted(slices.Values(s))[min(max(rank, 1), len(s))-1]
+}
+
 // Range is the least and the greatest value; NaN of nothing.
 func (s Sample) Range() (least, greatest float64) {
 	if len(s) == 0 {

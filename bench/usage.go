@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Usage is what a process has used since it started: CPU time of all its threads, io_uring's workers among them, and
@@ -48,6 +51,21 @@ func ReadUsage(pid int) (Usage, error) {
 	return u, err
 }
 
+// readUsages adds up what several processes have used.
+func readUsages(pids []int) (sum Usage, err error) {
+	for _, pid := range pids {
+		u, err := ReadUsage(pid)
+		if err != nil {
+			return Usage{}, err
+		}
+		sum.User += u.User
+		sum.System += u.System
+		sum.PeakBytes += u.PeakBytes
+		sum.ResidentBytes += u.ResidentBytes
+	}
+	return sum, nil
+}
+
 // parseStat finds utime and stime, fields 14 and 15, counted from behind the command, which may hold anything.
 func parseStat(stat []byte) (user, system time.Duration, err error) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
@@ -82,3 +100,15 @@ func statusBytes(status []byte, name string) int64 {
 	}
 	return 0
 }
+
+// UsedCPU is what this process has used, user and system, of all its threads.
+func UsedCPU() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		panic("BUG: getrusage(2) of the caller: " + err.Error())
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// clientCores is how many processors this process may use: the runtime reads the affinity mask and the cgroup's quota.
+func clientCores() int { return runtime.GOMAXPROCS(0) }

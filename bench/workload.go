@@ -27,8 +27,19 @@ type Workload struct {
 	Linger time.Duration
 	// WarmUp precedes the measured window, Duration is the window.
 	WarmUp, Duration time.Duration
-	// NodePID is the node's process, whose resources are read at both ends of the window; 0 leaves them out.
-	NodePID int
+	// NodePIDs are the processes of the node, or of all nodes of the cluster, whose resources are read at both ends of the window and
+	// added up; none leaves them out.
+	NodePIDs []int
+	// Clock and Dial are what the raw closed loops run on: Monotonic and the network if they are nil.
+	Clock Clock
+	Dial  Dialer
+}
+
+func (w *Workload) clock() Clock {
+	if w.Clock == nil {
+		return Monotonic{}
+	}
+	return w.Clock
 }
 
 // ErrWorkload is wrapped by every error of a workload that cannot be run as it is.

@@ -60,9 +60,11 @@ func Ask[R kmsg.Response](tb testing.TB, n *Node, req kmsg.Request) R {
 	})
 }
 
-// Asked gives what ask returns without an error of the transport or one that Kafka calls retriable. Each attempt has a client of its
-// own: a client that a test holds over a kill has connections that died with it, and franz-go repeats little of what meets one of
-// them (FindCoordinator, which goes before a group's requests, not once). Any other error fails the test at once.
+// Asked gives what ask returns without an error of the transport or one that Kafka calls retriable, neither its own nor one of a part of
+// the answer: kadm tells of a topic that a node has not heard of yet, or of a transaction whose marker is on its way, in the answer alone.
+// Each attempt has a client of its own: a client that a test holds over a kill has connections that died with it, and franz-go repeats
+// little of what meets one of them (FindCoordinator, which goes before a group's requests, not once). Any other error of ask's fails the
+// test at once, one within the answer is the caller's to judge.
 func Asked[T any](tb testing.TB, n *Node, what string, ask func(context.Context, *kadm.Client) (T, error)) T {
 	tb.Helper()
 	return asked(tb, n, what, func(ctx context.Context, client *kgo.Client) (T, error) { return ask(ctx, kadm.NewClient(client)) })
@@ -71,7 +73,7 @@ func Asked[T any](tb testing.TB, n *Node, what string, ask func(context.Context,
 func asked[T any](tb testing.TB, n *Node, what string, ask func(context.Context, *kgo.Client) (T, error)) (answer T) {
 	tb.Helper()
 	Eventually(tb, what, func(ctx context.Context) error {
-		client, err := kgo.NewClient(kgo.SeedBrokers(n.Address))
+		client, err := kgo.NewClient(n.Seeds()...)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -80,7 +82,22 @@ func asked[T any](tb testing.TB, n *Node, what string, ask func(context.Context,
 		if code := (*kerr.Error)(nil); errors.As(err, &code) && !code.Retriable {
 			tb.Fatalf("%s: %v", what, err)
 		}
+		if err == nil {
+			err = retriableWithin(answer)
+		}
 		return err
 	})
 	return answer
+}
+
+// retriableWithin is an error of a part of one of kadm's answers that Kafka calls retriable; nil if there is none.
+func retriableWithin(answer any) error {
+	parts, ok := answer.(interface{ Error() error })
+	if !ok {
+		return nil
+	}
+	if err := parts.Error(); kerr.IsRetriable(err) {
+		return err
+	}
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
 )
 
@@ -29,10 +28,21 @@ func Cache() (string, error) {
 	return filepath.Abs(dir)
 }
 
-// Root is the checkout that this package was compiled from.
+// Root is the checkout around the working directory: tests run in their package's folder. A path that the compiler noted would not do, since
+// -trimpath takes it away.
 func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	dir, err := os.Getwd()
+	if err != nil {
+		panic("BUG: no working directory: " + err.Error())
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			panic("BUG: no go.mod above " + dir)
+		}
+	}
 }
 
 // locked runs f while this process holds the cache's lock of that name: other test binaries wait.

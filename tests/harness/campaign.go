@@ -1,8 +1,10 @@
 package harness
 
 import (
+	"errors"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -43,17 +45,34 @@ func Random(tb testing.TB) *rand.Rand {
 // in RINGMILL_TEST_KEEP.
 func Ringcheck(tb testing.TB, flags []string, histories ...string) {
 	tb.Helper()
-	argv := append([]string{"go", "run", "./tools/ringcheck"}, flags...)
-	stdout, stderr, err := Command{Dir: Root(), Timeout: 5 * time.Minute, Argv: append(argv, histories...)}.Try()
-	tb.Logf("ringcheck: %s", strings.TrimSpace(stdout))
-	if err != nil {
-		tb.Errorf("ringcheck: %v\n%s", err, stderr)
-		keep(tb, histories)
+	status, said := Judge(tb, flags, histories...)
+	tb.Logf("ringcheck: %s", said)
+	if status != 0 {
+		tb.Errorf("ringcheck ended with status %d", status)
+		Keep(tb, histories)
 	}
 }
 
-// keep copies histories of a failed run to where they outlive the test.
-func keep(tb testing.TB, histories []string) {
+// Judge runs tools/ringcheck over histories and gives its exit status and what it said.
+func Judge(tb testing.TB, flags []string, histories ...string) (status int, said string) {
+	tb.Helper()
+	binary := filepath.Join(tb.TempDir(), "ringcheck") // "go run" tells of no exit status but 1
+	Command{Dir: Root(), Timeout: 5 * time.Minute, Argv: []string{"go", "build", "-o", binary, "./tools/ringcheck"}}.Output(tb)
+	stdout, stderr, err := Command{Timeout: 5 * time.Minute, Argv: append(append([]string{binary}, flags...), histories...)}.Try()
+	said = strings.TrimSpace(stdout + stderr)
+	var ended *exec.ExitError
+	switch {
+	case err == nil:
+		return 0, said
+	case errors.As(err, &ended) && ended.ExitCode() > 0:
+		return ended.ExitCode(), said
+	}
+	tb.Fatalf("ringcheck: %v\n%s", err, said)
+	return 0, ""
+}
+
+// Keep copies histories of a failed run to where they outlive the test: RINGMILL_TEST_KEEP, if that is set.
+func Keep(tb testing.TB, histories []string) {
 	tb.Helper()
 	parent := os.Getenv("RINGMILL_TEST_KEEP")
 	if parent == "" {

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -31,7 +33,7 @@ func Context(tb testing.TB) context.Context {
 // Client is a franz-go client of the node, closed with the test.
 func (n *Node) Client(tb testing.TB, options ...kgo.Opt) *kgo.Client {
 	tb.Helper()
-	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(n.Address)}, options...)...)
+	client, err := kgo.NewClient(append(n.Seeds(), options...)...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -55,7 +57,7 @@ func (n *Node) CreateTopic(tb testing.TB, prefix string, partitions int32, confi
 
 // deleteTopic is for the end of a test: the topic may be gone, and so may the node.
 func (n *Node) deleteTopic(topic string) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(n.Address))
+	client, err := kgo.NewClient(n.Seeds()...)
 	if err != nil {
 		return
 	}
@@ -68,6 +70,13 @@ func (n *Node) deleteTopic(topic string) {
 // CreateNamedTopic makes a topic that stays, and waits until it takes records. Configs are "key=value".
 func (n *Node) CreateNamedTopic(tb testing.TB, topic string, partitions int32, configs ...string) {
 	tb.Helper()
+	n.MakeTopic(tb, topic, partitions, 1, configs...)
+	n.awaitLeaders(tb, kadm.NewClient(n.Client(tb)), topic, partitions)
+}
+
+// MakeTopic asks for a topic until it is made. One that is there already is what an attempt before has made.
+func (n *Node) MakeTopic(tb testing.TB, topic string, partitions int32, replicas int16, configs ...string) {
+	tb.Helper()
 	settings := map[string]*string{}
 	for _, kv := range configs {
 		k, v, ok := strings.Cut(kv, "=")
@@ -76,23 +85,28 @@ func (n *Node) CreateNamedTopic(tb testing.TB, topic string, partitions int32, c
 		}
 		settings[k] = &v
 	}
-	admin := kadm.NewClient(n.Client(tb))
-	if _, err := admin.CreateTopic(Context(tb), partitions, 1, settings, topic); err != nil {
-		tb.Fatalf("create topic %s: %v", topic, err)
-	}
-	n.awaitLeaders(tb, admin, topic, partitions)
+	Asked(tb, n, "topic "+topic, func(ctx context.Context, admin *kadm.Client) (kadm.CreateTopicResponse, error) {
+		made, err := admin.CreateTopic(ctx, partitions, replicas, settings, topic)
+		if errors.Is(err, kerr.TopicAlreadyExists) {
+			err = nil
+		}
+		return made, err
+	})
 }
 
 // awaitLeaders returns once every partition has a leader that knows of it: creation is answered before that.
 func (n *Node) awaitLeaders(tb testing.TB, admin *kadm.Client, topic string, partitions int32) {
 	tb.Helper()
-	Await(tb, "leaders of topic "+topic, func() bool {
-		details, err := admin.ListTopics(Context(tb), topic)
-		if err != nil || !led(details[topic], partitions) {
-			return false
+	Eventually(tb, "leaders of topic "+topic, func(ctx context.Context) error {
+		details, err := admin.ListTopics(ctx, topic)
+		if err != nil {
+			return err
 		}
-		ends, err := admin.ListEndOffsets(Context(tb), topic)
-		return err == nil && ends.Error() == nil
+		if !led(details[topic], partitions) {
+			return fmt.Errorf("%+v", details[topic])
+		}
+		ends, err := admin.ListEndOffsets(ctx, topic)
+		return errors.Join(err, ends.Error())
 	})
 }
 

@@ -19,6 +19,8 @@
 //	CI=true              turns "the client could not be installed" from a skip into a failure
 //	CONF_CACHE           where jars, virtual environments and node modules are kept between runs
 //
+// A node is on loopback and has the machine's clock, unless its [Place] says otherwise: a network namespace, a disk, a [Clock] of its own.
+//
 // Invariants:
 //   - a process is ended by the pid that the harness started, and dies with the test binary;
 //   - ports are taken below the kernel's ephemeral range, so that no outgoing connection can

@@ -2,10 +2,7 @@ package harness
 
 import (
 	"encoding/binary"
-	"errors"
-	"io"
 	"net"
-	"os"
 	"testing"
 	"time"
 )
@@ -19,12 +16,9 @@ func SendFrame(tb testing.TB, address, frame string, patience time.Duration) {
 		tb.Fatal(err)
 	}
 	defer conn.Close()
-	deadline := time.Now().Add(patience)
-	_ = conn.SetDeadline(deadline)
+	_ = conn.SetDeadline(time.Now().Add(patience))
 	if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...)); err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := conn.Read(make([]byte, 1)); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) && time.Now().After(deadline.Add(patience)) {
-		tb.Fatal(err)
-	}
+	_, _ = conn.Read(make([]byte, 1)) // an answer, an end, or neither in time
 }

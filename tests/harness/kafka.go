@@ -18,9 +18,9 @@ func (n *Node) kafkaCommand() (argv, env []string, err error) {
 	return []string{filepath.Join(Root(), "tests", "peers", "kafka-up.sh")}, env, nil
 }
 
-// answers returns nil once the node at address answers a Metadata request.
-func answers(ctx context.Context, address string) error {
-	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RetryTimeout(0), kgo.RequestRetries(0))
+// answers returns nil once the node answers a Metadata request.
+func (n *Node) answers(ctx context.Context) error {
+	client, err := kgo.NewClient(append(n.Seeds(), kgo.RetryTimeout(0), kgo.RequestRetries(0))...)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -45,6 +46,7 @@ type Options struct {
 	Properties map[string]string // Kafka's names, over the defaults
 	ConfigFile string            // ringmill only: a server.properties given by --config
 	Env        []string
+	Place      Place
 }
 
 // defaults make both servers answer alike.
@@ -114,7 +116,7 @@ func endWith(tb testing.TB, n *Node) {
 			_ = n.process.signal(syscall.SIGKILL, 10*time.Second)
 		}
 		if tb.Failed() {
-			tb.Logf("%s at %s said:\n%s", n.Peer, n.Address, tail(n.logFile(), 60))
+			tb.Logf("%s at %s said:\n%s", n.Peer, n.Address, n.said(60))
 		}
 	})
 }
@@ -125,7 +127,7 @@ func layout(tb testing.TB, peer Peer, options Options) *Node {
 	if options.Port == 0 {
 		options.Port = FreePort(tb)
 	}
-	n := &Node{Peer: peer, Address: loopback(options.Port), Dir: options.Dir, options: options}
+	n := &Node{Peer: peer, Address: options.Place.at(options.Port), Dir: options.Dir, options: options}
 	if peer == Kafka {
 		n.LogDir = filepath.Join(options.Dir, "kafka", "log1")
 		n.ConfigFile = filepath.Join(options.Dir, "kafka", "node1.properties")
@@ -134,7 +136,7 @@ func layout(tb testing.TB, peer Peer, options Options) *Node {
 	if n.options.Data == "" {
 		n.options.Data = filepath.Join(options.Dir, "data")
 	}
-	n.HTTP = loopback(FreePort(tb))
+	n.HTTP = options.Place.at(FreePort(tb))
 	n.LogDir = filepath.Join(n.options.Data, "logs")
 	n.ConfigFile = options.ConfigFile
 	return n
@@ -145,11 +147,23 @@ func (n *Node) logFile() string { return filepath.Join(n.Dir, string(n.Peer)+".l
 // Log is what the server has printed so far.
 func (n *Node) Log() string { return tail(n.logFile(), 1<<20) }
 
+// said is the end of what a server has printed and, Apache Kafka, written into its own log.
+func (n *Node) said(lines int) string {
+	said := tail(n.logFile(), lines)
+	if n.Peer == Kafka {
+		own, _ := filepath.Glob(filepath.Join(n.Dir, "kafka", "server*.log"))
+		for _, log := range own {
+			said += "\n" + tail(log, lines)
+		}
+	}
+	return said
+}
+
 func (n *Node) start() error {
 	if err := n.spawn(); err != nil {
 		return err
 	}
-	return n.awaitReady(time.Minute)
+	return n.awaitReady(Patience)
 }
 
 func (n *Node) spawn() error {
@@ -157,7 +171,7 @@ func (n *Node) spawn() error {
 	if err != nil {
 		return err
 	}
-	n.process, err = spawn(n.logFile(), append(env, n.options.Env...), argv...)
+	n.process, err = spawn(n.logFile(), append(env, n.options.Env...), append(slices.Clone(n.options.Place.Enter), argv...)...)
 	return err
 }
 
@@ -165,8 +179,7 @@ func (n *Node) command() (argv, env []string, err error) {
 	if n.Peer == Kafka {
 		return n.kafkaCommand()
 	}
-	argv, err = n.ringmillCommand()
-	return argv, nil, err
+	return n.ringmillCommand()
 }
 
 // awaitReady returns once the node takes requests, or when it ended, or when patience did.
@@ -178,10 +191,10 @@ func (n *Node) awaitReady(patience time.Duration) error {
 			return nil
 		}
 		if !n.process.alive() {
-			return fmt.Errorf("%s ended before it was ready:\n%s", n.Peer, tail(n.logFile(), 60))
+			return fmt.Errorf("%s ended before it was ready (%v):\n%s", n.Peer, n.process.cmd.ProcessState, n.said(60))
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%s was not ready after %v: %w\n%s", n.Peer, patience, err, tail(n.logFile(), 60))
+			return fmt.Errorf("%s was not ready after %v: %w\n%s", n.Peer, patience, err, n.said(60))
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -195,7 +208,7 @@ func (n *Node) ready() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	return answers(ctx, n.Address)
+	return n.answers(ctx)
 }
 
 // Begin starts a node that was laid out, and does not wait for it.
@@ -205,6 +218,9 @@ func (n *Node) Begin(tb testing.TB) {
 		tb.Fatal(err)
 	}
 }
+
+// Set gives a node another value of a property from its next start on.
+func (n *Node) Set(property, value string) { n.options.Properties[property] = value }
 
 // DataDir is ringmill's --data.
 func (n *Node) DataDir() string { return n.options.Data }
@@ -235,14 +251,33 @@ func (n *Node) Kill(tb testing.TB) {
 	}
 }
 
+// Pause stops the server's threads where they are (SIGSTOP): it is silent, and its host goes on to take in what is sent to it.
+func (n *Node) Pause(tb testing.TB) { n.tell(tb, syscall.SIGSTOP) }
+
+// Resume lets a paused server go on, as if no time had passed for it.
+func (n *Node) Resume(tb testing.TB) { n.tell(tb, syscall.SIGCONT) }
+
+func (n *Node) tell(tb testing.TB, sig syscall.Signal) {
+	tb.Helper()
+	n.own(tb)
+	if err := n.process.cmd.Process.Signal(sig); err != nil {
+		tb.Fatalf("signal %v to %s: %v", sig, n.Address, err)
+	}
+}
+
 // Stop is SIGTERM, and waits for the clean end.
 func (n *Node) Stop(tb testing.TB) {
 	tb.Helper()
 	n.own(tb)
-	if err := n.process.signal(syscall.SIGTERM, time.Minute); err != nil {
+	if err := n.stop(); err != nil {
 		tb.Fatal(err)
 	}
 }
+
+func (n *Node) stop() error { return n.process.signal(syscall.SIGTERM, time.Minute) }
+
+// TryStart is Restart for a node that may refuse: the error has what it said.
+func (n *Node) TryStart() error { return n.start() }
 
 // Restart starts a stopped or killed server again, in the same place, and waits until it is ready.
 func (n *Node) Restart(tb testing.TB) {

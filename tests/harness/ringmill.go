@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"sync"
 	"testing"
@@ -27,20 +28,30 @@ var builtBinary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("RINGMILL_TEST_BINARY"); path != "" {
 		return filepath.Abs(path)
 	}
-	root := filepath.Clean(Root())
-	sum := sha256.Sum256([]byte(root)) // two checkouts must not swap binaries
 	var path string
-	err := locked("build", func(cache string) error {
-		path = filepath.Join(cache, "bin-"+hex.EncodeToString(sum[:4]), "ringmill")
-		cmd := Command{Dir: root, Timeout: 5 * time.Minute, Env: []string{"CGO_ENABLED=0"},
-			Argv: []string{"go", "build", "-o", path, "./tools/ringmill"}}
-		if _, stderr, err := cmd.Try(); err != nil {
-			return fmt.Errorf("build ringmill: %w\n%s", err, stderr)
-		}
-		return nil
+	err := locked("build", func(cache string) (err error) {
+		path, err = build(buildDir(cache), "ringmill")
+		return err
 	})
 	return path, err
 })
+
+// buildDir is where this checkout's binaries are kept in the cache: two checkouts must not swap them.
+func buildDir(cache string) string {
+	sum := sha256.Sum256([]byte(filepath.Clean(Root())))
+	return filepath.Join(cache, "bin-"+hex.EncodeToString(sum[:4]))
+}
+
+// build builds ringmill as it ships, but for flags of go build.
+func build(dir, name string, flags ...string) (path string, err error) {
+	path = filepath.Join(dir, name)
+	argv := slices.Concat([]string{"go", "build", "-o", path}, flags, []string{"./tools/ringmill"})
+	cmd := Command{Dir: Root(), Timeout: 5 * time.Minute, Env: []string{"CGO_ENABLED=0"}, Argv: argv}
+	if _, stderr, err := cmd.Try(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", name, err, stderr)
+	}
+	return path, nil
+}
 
 // RingmillCommand is the command line of a ringmill subcommand.
 func RingmillCommand(tb testing.TB, args ...string) []string {
@@ -48,19 +59,23 @@ func RingmillCommand(tb testing.TB, args ...string) []string {
 	return append([]string{Binary(tb)}, args...)
 }
 
-func (n *Node) ringmillCommand() ([]string, error) {
-	path, err := builtBinary()
-	if err != nil {
-		return nil, err
+func (n *Node) ringmillCommand() (argv, env []string, err error) {
+	binary := builtBinary
+	if clock := n.options.Place.Clock; clock != nil {
+		binary, env = clockedBinary, clock.environment()
 	}
-	argv := []string{path, "serve", "--listen", n.Address, "--data", n.options.Data}
+	path, err := binary()
+	if err != nil {
+		return nil, nil, err
+	}
+	argv = []string{path, "serve", "--listen", n.Address, "--data", n.options.Data}
 	if n.options.ConfigFile != "" {
 		argv = append(argv, "--config", n.options.ConfigFile)
 	}
 	for _, kv := range n.settings() {
 		argv = append(argv, "--set", kv)
 	}
-	return argv, nil
+	return argv, env, nil
 }
 
 // settings are the node's properties as sorted "key=value". A given file speaks for itself: no defaults over it.
@@ -88,8 +103,6 @@ func (n *Node) settings() []string {
 	return out
 }
 
-var probeClient = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-
 // readyz asks the node's own readiness probe.
 func (n *Node) readyz() error {
 	status, err := n.Get("/readyz")
@@ -104,7 +117,7 @@ func (n *Node) readyz() error {
 
 // Get returns the status of one of the node's HTTP pages.
 func (n *Node) Get(path string) (status int, err error) {
-	answer, err := probeClient.Get("http://" + n.HTTP + path)
+	answer, err := n.web(2 * time.Second).Get("http://" + n.HTTP + path)
 	if err != nil {
 		return 0, err
 	}

@@ -14,6 +14,8 @@ type benchCase struct {
 	load bench.Workload
 	// measure runs the load on a prepared topic.
 	measure func(ctx context.Context, s *server, w bench.Workload) (outcome, error)
+	// limit is what the machine allows of the case's first figure.
+	limit limit
 }
 
 // outcome is what one run gave, and why it may be worth nothing (bench.Result.Doubt).
@@ -37,15 +39,16 @@ func cases(window time.Duration) []benchCase {
 	base := bench.Workload{Partitions: 8, Acks: -1, WarmUp: 300 * time.Millisecond, Duration: window}
 	var all []benchCase
 	for _, at := range []durability{durable, cache} {
+		most := limitsOf[at]
 		all = append(all,
-			benchCase{"produce 1 KiB records, 256 KiB batches", at, large(base, 1024, 250), produceCapacity},
-			benchCase{"produce 100 B records, 256 KiB batches", at, large(base, 100, 2400), produceCapacity},
-			benchCase{"produce 1 record of 100 B, 1 connection", at, small(base, 1), produceRate},
-			benchCase{"produce 1 record of 100 B, 16 connections", at, small(base, 16), produceRate},
-			benchCase{"produce 1 record of 100 B, 64 connections", at, small(base, 64), produceRate},
-			benchCase{"end to end, 1,000/s of 1 KiB, franz-go", at, paced(base, 1000, 0), endToEnd},
-			benchCase{"end to end, 5,000/s of 1 KiB, franz-go", at, paced(base, 5000, 0), endToEnd},
-			benchCase{"end to end, 5,000/s of 1 KiB, franz-go lingering 10 ms", at, paced(base, 5000, 10*time.Millisecond), endToEnd},
+			benchCase{"produce 1 KiB records, 256 KiB batches", at, large(base, 1024, 250), produceCapacity, most.large},
+			benchCase{"produce 100 B records, 256 KiB batches", at, large(base, 100, 2400), produceCapacity, most.large},
+			benchCase{"produce 1 record of 100 B, 1 connection", at, small(base, 1), produceRate, most.single},
+			benchCase{"produce 1 record of 100 B, 16 connections", at, small(base, 16), produceRate, most.several},
+			benchCase{"produce 1 record of 100 B, 64 connections", at, small(base, 64), produceRate, most.several},
+			benchCase{"end to end, 1,000/s of 1 KiB, franz-go", at, paced(base, 1000, 0), endToEnd, limit{}},
+			benchCase{"end to end, 5,000/s of 1 KiB, franz-go", at, paced(base, 5000, 0), endToEnd, limit{}},
+			benchCase{"end to end, 5,000/s of 1 KiB, franz-go lingering 10 ms", at, paced(base, 5000, 10*time.Millisecond), endToEnd, limit{}},
 		)
 	}
 	fetched := large(base, 1024, 250)
@@ -53,8 +56,8 @@ func cases(window time.Duration) []benchCase {
 	small := large(base, 100, 2400)
 	small.Fetchers = 4
 	return append(all,
-		benchCase{"fetch 1 KiB records, hot, 4 connections", cache, fetched, fetchCapacity},
-		benchCase{"fetch 100 B records, hot, 4 connections", cache, small, fetchCapacity})
+		benchCase{"fetch 1 KiB records, hot, 4 connections", cache, fetched, fetchCapacity, toSocket},
+		benchCase{"fetch 100 B records, hot, 4 connections", cache, small, fetchCapacity, toSocket})
 }
 
 func large(w bench.Workload, record, records int) bench.Workload {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/ringmill/ringmill/bench"
+	"github.com/ringmill/ringmill/bench/limits"
 )
 
 // measureLoad runs all cases on both servers, which stay up throughout.
@@ -35,8 +37,12 @@ func measureLoad(ctx context.Context, o options, t *table, progress io.Writer) e
 		}
 	}
 	for round := range o.pairs + 1 {
+		allowed, err := measureLimits(ctx, o.dir, chosen)
+		if err != nil {
+			return err
+		}
 		for i := range chosen {
-			if err := measurePair(ctx, &chosen[i], turned(pair, round+i), t, round); err != nil {
+			if err := measurePair(ctx, &chosen[i], turned(pair, round+i), allowed, t, round); err != nil {
 				return err
 			}
 		}
@@ -46,24 +52,24 @@ func measureLoad(ctx context.Context, o options, t *table, progress io.Writer) e
 }
 
 // turned is the pair, or the pair the other way round.
-func turned(pair []*server, n int) []*server {
+func turned[T any](pair []T, n int) []T {
 	if n%2 == 0 {
 		return pair
 	}
-	return []*server{pair[1], pair[0]}
+	return []T{pair[1], pair[0]}
 }
 
 func (c *benchCase) title() string { return string(c.at) + ": " + c.name }
 
 // measurePair runs c on both. Round 0 warms up and is not noted.
-func measurePair(ctx context.Context, c *benchCase, pair []*server, t *table, round int) error {
+func measurePair(ctx context.Context, c *benchCase, pair []*server, allowed map[string]limits.Limit, t *table, round int) error {
 	for _, s := range pair {
 		got, err := c.runOn(ctx, s)
 		if err != nil {
 			return fmt.Errorf("%s on %s: %w", c.title(), s.name, err)
 		}
 		if round > 0 {
-			t.note(c.title(), s.name, got.figures)
+			t.note(c.title(), s.name, slices.Concat(got.figures, c.share(got.figures, allowed)))
 			t.doubt(c.title(), s.name, got.doubt)
 		}
 	}
@@ -72,7 +78,7 @@ func measurePair(ctx context.Context, c *benchCase, pair []*server, t *table, ro
 
 func (c *benchCase) runOn(ctx context.Context, s *server) (outcome, error) {
 	w := c.load
-	w.Topic, w.NodePID = fmt.Sprintf("compare-%d", bench.Now()), s.pid()
+	w.Topic, w.NodePIDs = fmt.Sprintf("compare-%d", bench.Now()), []int{s.pid()}
 	if err := bench.CreateTopic(ctx, s.address, w.Topic, w.Partitions, s.policy[c.at]); err != nil {
 		return outcome{}, err
 	}

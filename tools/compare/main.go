@@ -16,7 +16,9 @@ import (
 // options are the command line's.
 type options struct {
 	ringmill, kafka, dir string
-	pairs, partitions    int
+	nats, redis          string // empty: left out
+	pairs, kills         int
+	partitions           int
 	only                 *regexp.Regexp
 	window               time.Duration
 }
@@ -42,17 +44,29 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(o.dir)
-	var t table
-	if err := measureStarts(ctx, o, &t, stderr); err != nil {
-		return err
+	var t, others table
+	err = measureAll(ctx, o, &t, stderr)
+	var names []string
+	if err == nil {
+		names, err = measurePeers(ctx, o, &others, stderr)
 	}
-	if err := measureScale(ctx, o, &t, stderr); err != nil {
-		return err
+	// what was measured before an error is told all the same
+	if len(t.rows) > 0 {
+		err = errors.Join(err, t.print(stdout))
 	}
-	if err := measureLoad(ctx, o, &t, stderr); err != nil {
-		return err
+	if len(others.rows) > 0 {
+		err = errors.Join(err, others.printPeers(stdout, names))
 	}
-	return t.print(stdout)
+	return err
+}
+
+func measureAll(ctx context.Context, o options, t *table, progress io.Writer) error {
+	for _, measure := range []func(context.Context, options, *table, io.Writer) error{measureStarts, measureScale, measureLoad, measureClusters} {
+		if err := measure(ctx, o, t, progress); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -61,16 +75,19 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.ringmill, "ringmill", "bin/ringmill", "the ringmill binary")
 	flags.StringVar(&o.kafka, "kafka", "tests/peers/kafka-up.sh", "the script that becomes Apache Kafka")
+	flags.StringVar(&o.nats, "nats", "", "the nats-server binary, for the cases of peers; empty: without")
+	flags.StringVar(&o.redis, "redis", "", "the redis-server binary, likewise")
 	flags.StringVar(&o.dir, "dir", "", "where both keep their data, on the disk to be measured; empty: the temporary folder")
 	flags.IntVar(&o.pairs, "pairs", 6, "pairs of runs that count, of each case")
+	flags.IntVar(&o.kills, "kills", 50, "endings of a leader, of each kind, on each cluster")
 	flags.IntVar(&o.partitions, "partitions", 10_000, "partitions of the scale case")
 	flags.DurationVar(&o.window, "window", 2*time.Second, "the measured part of one run")
 	only := flags.String("only", "", "measure only cases whose name matches this regular expression")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	if o.pairs < 1 || o.partitions < 1 || o.window <= 0 || flags.NArg() > 0 {
-		return o, errors.New("-pairs, -partitions and -window must be positive, and there are no arguments")
+	if o.pairs < 1 || o.kills < 1 || o.partitions < 1 || o.window <= 0 || flags.NArg() > 0 {
+		return o, errors.New("-pairs, -kills, -partitions and -window must be positive, and there are no arguments")
 	}
 	var err error
 	o.only, err = regexp.Compile(*only)

@@ -18,6 +18,7 @@ import (
 // server is one of the two that are compared: a process that can be started again in its directory.
 type server struct {
 	name, address string
+	id            int32 // in a cluster
 	argv, env     []string
 	log           string
 	// policy gives the topic properties of a durability.
@@ -33,6 +34,12 @@ const (
 	cache   durability = "cache"
 )
 
+// durabilities and kafkaDurabilities are the topic properties that give them.
+var (
+	durabilities      = map[durability]map[string]string{durable: {"ringmill.flush.policy": "commit"}, cache: {"ringmill.flush.policy": "cache"}}
+	kafkaDurabilities = map[durability]map[string]string{durable: {"flush.messages": "1"}, cache: nil}
+)
+
 // newServers lays out both with directories of their own under dir.
 func newServers(o options, dir string) (ringmill, kafka *server, err error) {
 	ports, err := freePorts(4)
@@ -46,15 +53,14 @@ func newServers(o options, dir string) (ringmill, kafka *server, err error) {
 		name: "ringmill", address: loopback(ports[0]), log: filepath.Join(dir, "ringmill.log"),
 		argv: []string{o.ringmill, "serve", "--listen", loopback(ports[0]), "--data", filepath.Join(dir, "ringmill"),
 			"--set", "ringmill.http.listen=" + loopback(ports[1]), "--set", "log.segment.delete.delay.ms=0"},
-		policy: map[durability]map[string]string{
-			durable: {"ringmill.flush.policy": "commit"}, cache: {"ringmill.flush.policy": "cache"}},
+		policy: durabilities,
 	}
 	// The script's thread counts are for tests; here Kafka has its own. Deleted topics go at once in both.
 	kafka = &server{
 		name: "kafka", address: loopback(ports[2]), log: filepath.Join(dir, "kafka.log"), argv: []string{o.kafka},
 		env: []string{"PORT=" + strconv.Itoa(ports[2]), "NAME=kafka", "FOREGROUND=1", "HEAP=1g", "KAFKA_DATA=" + dir,
 			"EXTRA=num.network.threads=3 num.io.threads=8 log.segment.delete.delay.ms=0"},
-		policy: map[durability]map[string]string{durable: {"flush.messages": "1"}, cache: nil},
+		policy: kafkaDurabilities,
 	}
 	return ringmill, kafka, nil
 }
@@ -83,19 +89,9 @@ func loopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 // start runs the process and returns the time until a client can work with it, and with each of topic's partitions unless
 // topic is empty (bench.Ready).
 func (s *server) start(ctx context.Context, topic string, partitions int) (time.Duration, error) {
-	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return 0, err
-	}
-	defer log.Close()
-	s.cmd = exec.Command(s.argv[0], s.argv[1:]...)
-	s.cmd.Env = append(os.Environ(), s.env...)
-	s.cmd.Stdout, s.cmd.Stderr = log, log
-	// Pdeathsig follows the thread that forked, so main must stay on its own (prctl(2)); main's init locks it.
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	began := bench.Now()
-	if err := s.cmd.Start(); err != nil {
-		return 0, fmt.Errorf("start %s: %w", s.name, err)
+	if err := s.launch(); err != nil {
+		return 0, err
 	}
 	for ; !bench.Ready(ctx, s.address, topic, partitions); time.Sleep(2 * time.Millisecond) {
 		if bench.Now().Sub(began) > time.Minute || ctx.Err() != nil {
@@ -103,6 +99,24 @@ func (s *server) start(ctx context.Context, topic string, partitions int) (time.
 		}
 	}
 	return bench.Now().Sub(began), nil
+}
+
+// launch runs the process.
+func (s *server) launch() error {
+	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s.cmd = exec.Command(s.argv[0], s.argv[1:]...)
+	s.cmd.Env = append(os.Environ(), s.env...)
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	// Pdeathsig follows the thread that forked, so main must stay on its own (prctl(2)); main's init locks it.
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	if err := s.cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", s.name, err)
+	}
+	return nil
 }
 
 func init() { runtime.LockOSThread() }

@@ -53,6 +53,16 @@ func (t *table) row(title string, f figure) *row {
 func (t *table) print(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("| case | figure | ringmill | Kafka | ratio (range) | better |\n|---|---|---:|---:|---|---|\n")
+	t.each(&b, func(r *row) {
+		ours, theirs := r.values["ringmill"], r.values["kafka"]
+		fmt.Fprintf(&b, " %s | %s | %s | %s |", number(ours.Median()), number(theirs.Median()), r.ratio(), r.better())
+	})
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// each writes a line for each row, whose values cells writes, and the doubts behind them. A case's name stands once.
+func (t *table) each(b *strings.Builder, cells func(*row)) {
 	last := ""
 	for _, r := range t.rows {
 		title := r.title
@@ -60,22 +70,40 @@ func (t *table) print(w io.Writer) error {
 			title = ""
 		}
 		last = r.title
-		ours, theirs := r.values["ringmill"], r.values["kafka"]
-		fmt.Fprintf(&b, "| %s | %s, %s | %s | %s | %s | %s |\n", title, r.figure.name, r.figure.unit,
-			number(ours.Median()), number(theirs.Median()), r.ratio(), r.better())
+		fmt.Fprintf(b, "| %s | %s, %s |", title, r.figure.name, r.figure.unit)
+		cells(r)
+		b.WriteString("\n")
 	}
 	for _, d := range t.doubts {
-		fmt.Fprintf(&b, "\n%s\n", d)
+		fmt.Fprintf(b, "\n%s\n", d)
 	}
+}
+
+// printPeers writes a table of several servers, each but the first with the first one's ratio to it.
+func (t *table) printPeers(w io.Writer, names []string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| case | figure | %s |", names[0])
+	for _, name := range names[1:] {
+		fmt.Fprintf(&b, " %s | ratio (range) |", name)
+	}
+	b.WriteString("\n|---|---|---:|" + strings.Repeat("---:|---|", len(names)-1) + "\n")
+	t.each(&b, func(r *row) {
+		fmt.Fprintf(&b, " %s |", number(r.values[names[0]].Median()))
+		for _, name := range names[1:] {
+			fmt.Fprintf(&b, " %s | %s |", number(r.values[name].Median()), ratioOf(r.values[names[0]].Ratios(r.values[name])))
+		}
+	})
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 func (r *row) ratios() bench.Sample { return r.values["ringmill"].Ratios(r.values["kafka"]) }
 
-// ratio is the median of the pairs' ratios with their range.
-func (r *row) ratio() string {
-	ratios := r.ratios()
+// ratio is that of ringmill to Kafka.
+func (r *row) ratio() string { return ratioOf(r.ratios()) }
+
+// ratioOf is the median of the pairs' ratios with their range.
+func ratioOf(ratios bench.Sample) string {
 	if m := ratios.Median(); math.IsNaN(m) || math.IsInf(m, 0) {
 		return "-"
 	}

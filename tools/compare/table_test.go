@@ -1,8 +1,11 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ringmill/ringmill/bench/limits"
 )
 
 func TestTable(t *testing.T) {
@@ -47,5 +50,20 @@ func TestEveryCaseIsAWorkload(t *testing.T) {
 			t.Errorf("two cases are called %q", c.title())
 		}
 		seen[c.title()] = true
+		if c.limit.name != "" && !slices.Contains(limits.Names(), c.limit.name) {
+			t.Errorf("%q is bounded by %q, which nothing measures", c.title(), c.limit.name)
+		}
+	}
+}
+
+func TestShareOfALimit(t *testing.T) {
+	c := benchCase{limit: limit{"sync", thousandOperations}}
+	measured := map[string]limits.Limit{"sync": {OperationsPerSecond: 4000}}
+	got := c.share([]figure{{"requests", "k/s", 3, true}, {"p50", "ms", 1, false}}, measured)
+	if want := []figure{{"share of: sync", "%", 75, true}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := (&benchCase{}).share(nil, measured); got != nil {
+		t.Errorf("a case without a limit has %v", got)
 	}
 }

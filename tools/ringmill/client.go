@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 type clientFlags struct {
 	bootstrap string
 	timeout   time.Duration
+	access    accessFlags
 }
 
 const bootstrapVariable = "RINGMILL_BOOTSTRAP"
@@ -33,17 +35,21 @@ func (f *clientFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long a node may take to answer")
 	_ = cmd.RegisterFlagCompletionFunc("bootstrap", cobra.NoFileCompletions)
 	_ = cmd.RegisterFlagCompletionFunc("timeout", cobra.NoFileCompletions)
+	f.access.register(cmd)
 }
 
 // connect returns a client that a node has answered to. The caller closes it.
 func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
-	client, err := kgo.NewClient(append([]kgo.Opt{
+	access, err := f.access.options(f.timeout)
+	if err != nil {
+		return nil, &usageError{err, "ringmill"}
+	}
+	client, err := kgo.NewClient(append(append([]kgo.Opt{
 		kgo.SeedBrokers(strings.Split(f.bootstrap, ",")...),
 		kgo.ClientID("ringmill"),
-		kgo.DialTimeout(f.timeout),
 		kgo.RetryTimeout(f.timeout),
 		kgo.RequestTimeoutOverhead(f.timeout),
-	}, opts...)...)
+	}, access...), opts...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -54,13 +60,44 @@ func (f *clientFlags) connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client
 		if errors.Is(err, context.DeadlineExceeded) {
 			return nil, fmt.Errorf("no node of Kafka's protocol answers at %s within %v; raise --timeout, or name another with --bootstrap", f.bootstrap, f.timeout)
 		}
-		return nil, fmt.Errorf("no node answers at %s: %w; start one with ringmill serve, or name one with --bootstrap", f.bootstrap, cause(err))
+		return nil, fmt.Errorf("no node answers at %s: %w; start one with ringmill serve, or name one with --bootstrap", f.bootstrap, innermost(err))
 	}
 	return client, nil
 }
 
-// cause is the innermost error: what the operating system or the node said, without the layers of the client.
+// answered takes the offsets that leaders told. A partition without a leader, or whose leader does not answer, is not among them: what is
+// known of the others is not lost with it, for it is then that people ask.
+func answered(offsets kadm.ListedOffsets, err error) (kadm.ListedOffsets, error) {
+	var shards *kadm.ShardErrors
+	if errors.As(err, &shards) {
+		return offsets, nil
+	}
+	return offsets, cause(err)
+}
+
+// errNoController is the cause of a request that only a controller answers, where there is none.
+var errNoController = errors.New("no node knows a controller; ringmill cluster status says which nodes do not answer")
+
+// noController is what kgo says of that, by an error that it has no name for.
+const noController = "broker replied that the controller broker is not available"
+
+// cause is what the operating system or the node said, without the layers of the client, and where a connection failed the address.
 func cause(err error) error {
+	inner := innermost(err)
+	var connection *net.OpError
+	switch {
+	case inner == nil:
+		return nil
+	case inner.Error() == noController:
+		return errNoController
+	case errors.As(err, &connection) && connection.Addr != nil:
+		return fmt.Errorf("%s: %w", connection.Addr, inner)
+	}
+	return inner
+}
+
+// innermost is the error that the others are around; of the nodes that were asked that of the first.
+func innermost(err error) error {
 	var shards *kadm.ShardErrors
 	if errors.As(err, &shards) && len(shards.Errs) > 0 {
 		err = shards.Errs[0].Err

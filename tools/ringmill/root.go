@@ -16,9 +16,10 @@ import (
 
 // The exit statuses.
 const (
-	statusOK     = 0
-	statusFailed = 1
-	statusUsage  = 2 // command line or configuration, and what a node needs to start: nothing was changed
+	statusOK      = 0
+	statusFailed  = 1
+	statusUsage   = 2 // command line or configuration, and what a node needs to start: nothing was changed
+	statusInvalid = 3 // a measurement that says itself that it is not to be believed
 )
 
 // app is one run of the program: where it reads and writes, and the flags that all commands share.
@@ -70,6 +71,9 @@ func (a *app) report(err error) int {
 		return statusUsage
 	}
 	fmt.Fprintf(a.stderr, "ringmill: %s\n", oneLine(err.Error()))
+	if errors.Is(err, errInvalid) {
+		return statusInvalid
+	}
 	return statusFailed
 }
 
@@ -102,8 +106,9 @@ The client commands work with any node that speaks Kafka's protocol.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{err, cmd.CommandPath()} })
 	root.AddGroup(&cobra.Group{ID: groupNode, Title: "Node:"},
 		&cobra.Group{ID: groupCluster, Title: "Topics, groups and the cluster:"},
-		&cobra.Group{ID: groupRecords, Title: "Records:"})
-	root.AddCommand(a.serveCommand(), a.topicCommand(), a.groupCommand(), a.configCommand(), a.quotaCommand(), a.txnCommand(), a.logDirsCommand(), a.featuresCommand(), a.clusterCommand(), a.produceCommand(), a.consumeCommand(), a.dumpCommand(), a.versionCommand())
+		&cobra.Group{ID: groupRecords, Title: "Records:"},
+		&cobra.Group{ID: groupBench, Title: "Figures:"})
+	root.AddCommand(a.serveCommand(), a.topicCommand(), a.groupCommand(), a.configCommand(), a.quotaCommand(), a.txnCommand(), a.logDirsCommand(), a.featuresCommand(), a.clusterCommand(), a.produceCommand(), a.consumeCommand(), a.dumpCommand(), a.benchCommand(), a.versionCommand())
 	a.output.register(root)
 	root.InitDefaultCompletionCmd()
 	return root
@@ -132,13 +137,20 @@ func onlyWithSubcommand(cmd *cobra.Command) {
 	cmd.DisableFlagsInUseLine = true
 }
 
-// arguments turns what is wrong with the number of arguments into a usage error.
+// arguments turns what is wrong with the number of arguments into a usage error that says what they are.
 func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return &usageError{err, cmd.CommandPath()}
+		if check(cmd, args) == nil {
+			return nil
 		}
-		return nil
+		_, wanted, _ := strings.Cut(cmd.Use, " ")
+		switch {
+		case wanted == "":
+			return wrongUse(cmd, "unexpected argument %q", args[0])
+		case len(args) == 0:
+			return wrongUse(cmd, "%s is missing", wanted)
+		}
+		return wrongUse(cmd, "expected %s, got %d arguments", wanted, len(args))
 	}
 }
 

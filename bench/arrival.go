@@ -1,0 +1,106 @@
+package bench
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Arrival is how the events of an open loop come.
+type Arrival struct {
+	kind  string
+	burst int // records of a producer that are due together
+}
+
+// The kinds: evenly, with gaps of an exponential distribution as where many users act each by himself, or so many at once.
+const (
+	arrivalUniform = "uniform"
+	arrivalPoisson = "poisson"
+	arrivalBurst   = "burst"
+
+	burstMax = 1_000_000
+)
+
+// ParseArrival reads uniform, which "" is too, poisson, or burst:N: N records of each producer are due together. Errors wrap ErrWorkload.
+func ParseArrival(text string) (Arrival, error) {
+	kind, rest, has := strings.Cut(text, ":")
+	switch {
+	case text == "" || text == arrivalUniform:
+		return Arrival{kind: arrivalUniform}, nil
+	case text == arrivalPoisson:
+		return Arrival{kind: arrivalPoisson}, nil
+	case kind == arrivalBurst && has:
+		if n, err := strconv.Atoi(rest); err == nil && n >= 1 && n <= burstMax {
+			return Arrival{arrivalBurst, n}, nil
+		}
+	}
+	return Arrival{}, fmt.Errorf("%w: an arrival %q: uniform, poisson, or burst:N with N from 1 to %d", ErrWorkload, text, burstMax)
+}
+
+// Pacer is the schedule of an open loop: when each event is due follows from the rate alone, whatever became of the events before.
+type Pacer struct {
+	start    Instant
+	interval float64 // nanoseconds; a float so that rates that do not divide a second do not drift
+	events   int64
+	burst    int64 // events that are due together
+
+	gaps *rand.Rand // nil if the gaps are all alike
+	past float64    // nanoseconds from start to the last event, if they are not
+}
+
+// NewPacer makes a schedule of rate events a second in which event n is due at start + n/rate. rate must be positive.
+func NewPacer(start Instant, rate float64) *Pacer {
+	if rate <= 0 {
+		panic("BUG: a schedule needs a rate")
+	}
+	return &Pacer{start: start, interval: float64(time.Second) / rate, burst: 1}
+}
+
+// pacer makes a producer's schedule of rate events a second, of so many records each, in a run that begins at an instant.
+func (t *Trial) pacer(begin Instant, rate float64, recordsPerEvent, producer int) *Pacer {
+	p := NewPacer(begin, rate)
+	arrival, err := ParseArrival(t.Arrival)
+	if err != nil {
+		panic("BUG: a trial that was not checked runs: " + err.Error())
+	}
+	switch arrival.kind {
+	case arrivalPoisson:
+		p.gaps = t.random(producer, randomArrivals)
+		return p // the sum of such schedules is one, without phases
+	case arrivalBurst:
+		p.burst = int64(max(1, arrival.burst/recordsPerEvent))
+	}
+	p.start = begin.Add(time.Duration(t.phase(producer) * p.interval * float64(p.burst)))
+	return p
+}
+
+// Next is the instant at which the next event is due.
+func (p *Pacer) Next() Instant {
+	if p.gaps != nil {
+		p.past += p.gaps.ExpFloat64() * p.interval
+		return p.start + Instant(p.past)
+	}
+	due := p.start + Instant(float64(p.events/p.burst*p.burst)*p.interval)
+	p.events++
+	return due
+}
+
+// Streams of random numbers that a producer has.
+const (
+	randomValues     = 2
+	randomKeys       = 3
+	randomArrivals   = 4
+	randomPartitions = 5
+)
+
+// random is one of a producer's streams, the same in each run of the same seed.
+func (t *Trial) random(producer int, stream uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(t.producerSeed(producer), stream))
+}
+
+// producerSeed is a producer's own seed: of seeds that are near each other too, no two producers have the same.
+func (t *Trial) producerSeed(producer int) uint64 {
+	return uint64(producer) + t.Seed*0x9e3779b97f4a7c15 // 2^64 by the golden ratio
+}

@@ -1,0 +1,213 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// ErrVanished says that nodes no longer know the topic of a run.
+var ErrVanished = errors.New("bench: the topic vanished")
+
+// ErrSilent says that nothing was acknowledged or fetched for as long as a run has patience.
+var ErrSilent = errors.New("bench: no progress")
+
+// askTimeout bounds one question to a node, removeRetryWait is how often it is asked whether a topic came to be after all.
+const (
+	askTimeout      = 10 * time.Second
+	removeRetryWait = 100 * time.Millisecond
+)
+
+// cluster is where a run's topic is. Its methods are safe for any goroutine; it has no state.
+type cluster struct {
+	addresses []string
+	dial      Dialer
+	topic     string
+}
+
+// ask puts a question to the nodes in turn until one has an answer that is no error.
+func (c *cluster) ask(ctx context.Context, question func(*RawConn) error) error {
+	var first error
+	for _, address := range c.addresses {
+		err := c.askAt(ctx, address, question)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func (c *cluster) askAt(ctx context.Context, address string, question func(*RawConn) error) error {
+	conn, err := dialRaw(ctx, c.dial, address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.socket.SetDeadline(time.Now().Add(askTimeout)); err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	return question(conn)
+}
+
+// creation is what is known of the topic after it was asked for.
+type creation struct {
+	// ours: there may be one of ours. Never after a node said that the name is taken.
+	ours bool
+	// until is when it can no longer come to be, if no answer told; the zero time if one did.
+	until time.Time
+}
+
+// create makes the topic with these properties. An interruption does not cut it short, so that its answer is known wherever there is one.
+func (c *cluster) create(ctx context.Context, partitions, replicas int, properties map[string]string) (made creation, err error) {
+	ctx = context.WithoutCancel(ctx)
+	asked := kmsg.NewCreateTopicsRequestTopic()
+	asked.Topic, asked.NumPartitions, asked.ReplicationFactor = c.topic, int32(partitions), int16(replicas)
+	for _, address := range c.addresses {
+		reached := false
+		err = c.askAt(ctx, address, func(conn *RawConn) error {
+			if _, err := brokersKnown(conn); err != nil {
+				return err // it does not talk to this client: nothing has been asked for that could come to be
+			}
+			reached = true
+			return createTopic(conn, asked, properties)
+		})
+		if !reached {
+			continue
+		}
+		made.ours = !errors.Is(err, kerr.TopicAlreadyExists)
+		if err != nil && !isAnswer(err) || errors.Is(err, kerr.RequestTimedOut) {
+			made.until = time.Now().Add(createTimeout)
+		}
+		return made, err
+	}
+	return made, err
+}
+
+func (c *cluster) awaitServed(ctx context.Context, partitions int) error {
+	for {
+		served, err := c.served(ctx, partitions)
+		if served {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("bench: topic %s is not served: %w", c.topic, errors.Join(ctx.Err(), err))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (c *cluster) served(ctx context.Context, partitions int) (bool, error) {
+	leaders, err := c.leaders(ctx)
+	if err != nil || len(leaders) < partitions {
+		return false, err
+	}
+	for address, led := range byLeader(leaders, firstPartitions(partitions)) {
+		all := false
+		err := c.askAt(ctx, address, func(conn *RawConn) (err error) {
+			all, err = partitionsServed(conn, c.topic, led)
+			return err
+		})
+		if err != nil || !all {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// clean removes the topic at the end of a run, cancelled or not.
+func (c *cluster) clean(ctx context.Context, made creation) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	defer cancel()
+	if err := c.remove(ctx, made); err != nil {
+		return fmt.Errorf("bench: topic %s could not be removed, it may be left behind: %w", c.topic, err)
+	}
+	return nil
+}
+
+// remove deletes the topic. One that is not there any more is removed; one that may still come to be is waited for.
+func (c *cluster) remove(ctx context.Context, made creation) error {
+	for {
+		err := c.ask(ctx, func(conn *RawConn) error { return deleteTopic(conn, c.topic) })
+		late := !time.Now().Before(made.until)
+		if err == nil || late && errors.Is(err, kerr.UnknownTopicOrPartition) {
+			return nil
+		}
+		if late && made.until.IsZero() || ctx.Err() != nil {
+			return err
+		}
+		pause(ctx, removeRetryWait)
+	}
+}
+
+// leaders are the addresses of those who lead the partitions that somebody leads.
+func (c *cluster) leaders(ctx context.Context) (leaders map[int32]string, err error) {
+	err = c.ask(ctx, func(conn *RawConn) error {
+		answer, err := Metadata(conn, c.topic)
+		if err != nil {
+			return err
+		}
+		leaders = map[int32]string{}
+		for partition, node := range leadersIn(answer) {
+			leaders[partition] = addressOf(node)
+		}
+		return nil
+	})
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return nil, fmt.Errorf("%w: %s: %w", ErrVanished, c.topic, err)
+	}
+	return leaders, err
+}
+
+// leadersIn are the nodes that lead the partitions of an answer's only topic, for those that somebody leads.
+func leadersIn(answer *kmsg.MetadataResponse) map[int32]*kmsg.MetadataResponseBroker {
+	nodes := map[int32]*kmsg.MetadataResponseBroker{}
+	for i := range answer.Brokers {
+		nodes[answer.Brokers[i].NodeID] = &answer.Brokers[i]
+	}
+	leaders := map[int32]*kmsg.MetadataResponseBroker{}
+	for _, p := range answer.Topics[0].Partitions {
+		if node := nodes[p.Leader]; node != nil && p.ErrorCode == 0 {
+			leaders[p.Partition] = node
+		}
+	}
+	return leaders
+}
+
+func addressOf(b *kmsg.MetadataResponseBroker) string { return fmt.Sprintf("%s:%d", b.Host, b.Port) }
+
+// byLeader groups partitions by who leads them; those that nobody leads are in no group.
+func byLeader(leaders map[int32]string, partitions []int32) map[string][]int32 {
+	groups := map[string][]int32{}
+	for _, p := range partitions {
+		if address, led := leaders[p]; led {
+			groups[address] = append(groups[address], p)
+		}
+	}
+	return groups
+}
+
+// Nodes are the addresses of all nodes where the trial runs, in the order of their ids.
+func (t Trial) Nodes(ctx context.Context) (addresses []string, err error) {
+	c := &cluster{addresses: t.Addresses, dial: authenticating(t.Dial, t.SASL)}
+	err = c.ask(ctx, func(conn *RawConn) error {
+		answer, err := Metadata(conn)
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(answer.Brokers, func(a, b kmsg.MetadataResponseBroker) int { return int(a.NodeID - b.NodeID) })
+		for i := range answer.Brokers {
+			addresses = append(addresses, addressOf(&answer.Brokers[i]))
+		}
+		return nil
+	})
+	return addresses, err
+}

@@ -1,0 +1,62 @@
+package omb
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// readYAML reads a file of one mapping into a struct by the names of its yaml tags. Keys that it has no field for are told in notes:
+// OpenMessaging Benchmark passes over them too, and a misspelt one should not go unseen.
+func readYAML(path string, into any) (notes []string, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, fmt.Errorf("%w %s: %s", ErrFile, path, oneLine(err))
+	}
+	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%w %s: no mapping of names to values", ErrFile, path)
+	}
+	if err := document.Decode(into); err != nil {
+		return nil, fmt.Errorf("%w %s: %s", ErrFile, path, oneLine(err))
+	}
+	fields := yamlFields(reflect.TypeOf(into).Elem())
+	mapping := document.Content[0].Content
+	for i := 0; i < len(mapping); i += 2 {
+		key, value := mapping[i], mapping[i+1]
+		switch kind, known := fields[key.Value]; {
+		case !known:
+			notes = append(notes, fmt.Sprintf("%s:%d: %s: no such field, passed over", path, key.Line, key.Value))
+		case (kind == reflect.Int || kind == reflect.Int64) && value.Tag == "!!float": // the decoder leaves out the fraction
+			return nil, fmt.Errorf("%w %s: line %d: %s: %s is no whole number", ErrFile, path, key.Line, key.Value, value.Value)
+		}
+	}
+	return notes, nil
+}
+
+// yamlFields are the kinds of a struct's fields by their names in a file.
+func yamlFields(of reflect.Type) map[string]reflect.Kind {
+	kinds := map[string]reflect.Kind{}
+	for i := range of.NumField() {
+		if name := of.Field(i).Tag.Get("yaml"); name != "" {
+			kinds[name] = of.Field(i).Type.Kind()
+		}
+	}
+	return kinds
+}
+
+// oneLine is what yaml says, the first of its faults if there are several.
+func oneLine(err error) string {
+	var typed *yaml.TypeError
+	if errors.As(err, &typed) {
+		return typed.Errors[0]
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " ")
+}

@@ -1,0 +1,259 @@
+package page
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/ringmill/ringmill/bench"
+)
+
+//go:embed page.tmpl
+var pageText string
+
+//go:embed page.css
+var pageStyle string
+
+var pages = template.Must(template.New("page").Funcs(template.FuncMap{
+	"style": func() template.CSS { return template.CSS(pageStyle) },
+}).Parse(pageText))
+
+// document is what the template fills in.
+type document struct {
+	Title    string
+	Verdict  verdict
+	Reading  []string
+	Sections []section
+	Facts    []facts
+	Command  string
+	Foot     string
+}
+
+// verdict is how far a result can be believed.
+type verdict struct {
+	Class, Word string // Class is also of the style
+	Reasons     []string
+}
+
+// section is a plot with what it shows in a table.
+type section struct {
+	ID, Title, Note string
+	Plot            template.HTML
+	Legend          []entry
+	Table           grid
+	// Folded tables are long ones.
+	Folded bool
+}
+
+type entry struct {
+	Style int
+	Name  string
+	// Area is a part of a bar, and no line.
+	Area bool
+}
+
+// grid is a table. The first column names the rows.
+type grid struct {
+	Caption string
+	Head    []string
+	Rows    [][]string
+}
+
+// facts are names with values.
+type facts struct {
+	Title string
+	Rows  [][2]string
+}
+
+// Run writes the page of one result. Errors are the writer's, or of a result whose histograms cannot be read.
+func Run(w io.Writer, r *bench.Report) error {
+	curves, err := readCurves(r)
+	if err != nil {
+		return err
+	}
+	d := document{Title: "ringmill bench run", Verdict: verdictOf(r), Reading: []string{r.Reading()}, Command: r.Command,
+		Facts: []facts{configurationOf(r), hostOf(r)}, Foot: footOf(r)}
+	d.Sections = append(d.Sections, percentiles(r, curves), latencyOverTime(r), throughputOverTime(r))
+	if r.Loop == "open" {
+		d.Sections = append(d.Sections, whereTheTimeWent(r), partsOverTime(r))
+	}
+	d.Sections = append(d.Sections, beside(r)...)
+	return pages.Execute(w, d)
+}
+
+func footOf(r *bench.Report) string {
+	return fmt.Sprintf("%s, window from %s UTC, written by ringmill bench.", r.Schema, r.Started.UTC().Format("2006-01-02 15:04:05"))
+}
+
+func verdictOf(r *bench.Report) verdict {
+	v := verdict{Class: r.Verdict, Reasons: r.Reasons}
+	switch r.Verdict {
+	case bench.VerdictValid:
+		v.Word = "Valid"
+	case bench.VerdictInvalid:
+		v.Word = "Invalid: the figures are not to be believed"
+	default:
+		v.Word = "Partial: the run broke off"
+		v.Reasons = append([]string{r.Error}, r.Reasons...)
+	}
+	return v
+}
+
+// figure is one of a result's latencies, with its histogram.
+type figure struct {
+	name   string
+	style  int
+	figure bench.LatencyFigure
+	all    *bench.Histogram // nil if the result does not have it
+}
+
+// responseName is what the latency of the acknowledgements is called.
+func responseName(r *bench.Report) string {
+	if r.Loop == "closed" {
+		return "request (closed loop)"
+	}
+	return "response"
+}
+
+// readCurves are the latencies that a result has.
+func readCurves(r *bench.Report) (all []figure, err error) {
+	add := func(name string, style int, f bench.LatencyFigure, encoded string) {
+		if err != nil || f.Count == 0 {
+			return
+		}
+		kept := figure{name: name, style: style, figure: f}
+		if encoded != "" {
+			kept.all, err = bench.DecodeHistogram(encoded)
+		}
+		all = append(all, kept)
+	}
+	add(responseName(r), 0, r.Produced.Latency, r.Produced.Histogram)
+	if r.Consumed != nil {
+		add("end to end", 1, r.Consumed.Latency, r.Consumed.Histogram)
+	}
+	if r.Loop == "open" {
+		add("from sending", 2, r.Service, r.ServiceHistogram)
+		add("generator late", 3, r.Lag, r.LagHistogram)
+	}
+	return all, err
+}
+
+// perDecade is how many points a curve has from one nine to the next.
+const perDecade = 20
+
+// curve is a histogram's quantiles, up to its greatest value.
+func curve(f figure) line {
+	l := line{name: f.name, style: f.style}
+	end := newTail(f.all.Count()).nines
+	for i := 0; float64(i)/perDecade < end; i++ {
+		q := 1 - math.Pow(10, -float64(i)/perDecade)
+		l.points = append(l.points, point{x: q, y: microseconds(f.all.Quantile(q).Nanoseconds())})
+	}
+	l.points = append(l.points, point{x: 1 - math.Pow(10, -end), y: microseconds(f.all.Max().Nanoseconds())})
+	return l
+}
+
+func microseconds(ns int64) float64 { return float64(ns) / 1e3 }
+
+// percentileChart draws curves of histograms.
+func percentileChart(id, title string, curves []figure) (chart, []line) {
+	var lines []line
+	most := int64(0)
+	for _, f := range curves {
+		if f.all != nil {
+			lines = append(lines, curve(f))
+			most = max(most, f.all.Count())
+		}
+	}
+	low, high := extent(lines)
+	return chart{id: id, title: title, lines: lines, desc: "Latency on a logarithmic scale against the percentile, whose scale is stretched towards 100 %.",
+		x: axis{"percent of requests that took no longer", newTail(most)}, y: axis{"", newLogarithmic(low, high, latencyLabel)}}, lines
+}
+
+func percentiles(r *bench.Report, curves []figure) section {
+	shown := curves
+	if len(shown) > 3 {
+		shown = shown[:3] // the generator's own lateness is in the table, and in a plot of its own
+	}
+	c, lines := percentileChart("percentiles", "Latency by percentile", shown)
+	s := section{ID: "percentiles", Title: "Latency by percentile", Plot: c.svg(), Legend: legend(lines)}
+	s.Table = grid{Caption: "Latencies", Head: []string{""}}
+	rows := []struct {
+		name string
+		of   func(bench.LatencyFigure) float64
+	}{
+		{"mean", func(f bench.LatencyFigure) float64 { return f.MeanUs }},
+		{"50 %", func(f bench.LatencyFigure) float64 { return f.P50Us }},
+		{"90 %", func(f bench.LatencyFigure) float64 { return f.P90Us }},
+		{"99 %", func(f bench.LatencyFigure) float64 { return f.P99Us }},
+		{"99.9 %", func(f bench.LatencyFigure) float64 { return f.P999Us }},
+		{"greatest", func(f bench.LatencyFigure) float64 { return f.MaxUs }},
+	}
+	for _, f := range curves {
+		s.Table.Head = append(s.Table.Head, f.name)
+	}
+	for _, row := range rows {
+		cells := []string{row.name}
+		for _, f := range curves {
+			cells = append(cells, bench.FormatLatency(row.of(f.figure)))
+		}
+		s.Table.Rows = append(s.Table.Rows, cells)
+	}
+	counts := []string{"count"}
+	for _, f := range curves {
+		counts = append(counts, bench.FormatCount(float64(f.figure.Count)))
+	}
+	s.Table.Rows = append(s.Table.Rows, counts)
+	switch {
+	case r.Loop == "closed":
+		s.Note = "Of single requests: a closed loop sends less while the node stalls, and has no response time."
+	case r.Consumed != nil:
+		s.Note = "From the instant at which a request was due to its acknowledgement (response) or to a consumer (end to end)."
+	default:
+		s.Note = "From the instant at which a request was due to its acknowledgement."
+	}
+	return s
+}
+
+func legend(lines []line) (all []entry) {
+	for _, l := range lines {
+		all = append(all, entry{Style: l.style % stylesMax, Name: l.name})
+	}
+	return all
+}
+
+// whereTheTimeWent splits the mean latency, whose parts add up as percentiles' would not.
+func whereTheTimeWent(r *bench.Report) section {
+	lag, service, response := r.Lag.MeanUs, r.Service.MeanUs, r.Produced.Latency.MeanUs
+	waiting, note := "waiting to be sent", "Parts of the mean, which add up. What waits to be sent waits for answers to what is out, for a leader, or for a connection."
+	if r.Config.TransactionRecords > 0 {
+		waiting, note = "waiting to be sent, and for the commit", "Parts of the mean, which add up. A record is acknowledged when its transaction is committed."
+	}
+	p := parts{id: "parts", title: "Where the time went", shares: []share{
+		{"generator late", 3, lag},
+		{waiting, 4, max(0, response-service-lag)},
+		{"from sending to the acknowledgement", 2, service},
+	}}
+	if r.Consumed != nil && r.Consumed.Latency.MeanUs > response {
+		p.shares = append(p.shares, share{"from there to the consumer", 1, r.Consumed.Latency.MeanUs - response})
+	}
+	whole := 0.0
+	for _, s := range p.shares {
+		whole += s.us
+	}
+	s := section{ID: "parts", Title: "Where the time went", Table: grid{Caption: "Parts of the mean latency", Head: []string{"", "mean", "share"}}}
+	var words []string
+	for _, part := range p.shares {
+		percent := fmt.Sprintf("%.1f %%", part.us/max(whole, 1e-9)*100)
+		words = append(words, part.name+" "+percent)
+		s.Legend = append(s.Legend, entry{part.style, part.name, true})
+		s.Table.Rows = append(s.Table.Rows, []string{part.name, bench.FormatLatency(part.us), percent})
+	}
+	p.desc = "A bar of the mean latency's parts: " + strings.Join(words, ", ") + "."
+	s.Plot = p.svg()
+	s.Note = note
+	return s
+}

@@ -1,0 +1,88 @@
+package quick
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ringmill/ringmill/bench"
+	"github.com/ringmill/ringmill/bench/limits"
+)
+
+// near is the share of a limit from which on it is what holds a node up.
+const near = 0.8
+
+// Share is how much of one limit the load at capacity used.
+type Share struct {
+	Name string `json:"name"`
+	// Used and Limit are in Unit.
+	Used  float64 `json:"used"`
+	Limit float64 `json:"limit"`
+	Unit  string  `json:"unit"`
+	Share float64 `json:"share"`
+	// Said is the share in words.
+	Said string `json:"said"`
+}
+
+// Bottleneck is the nearest limit.
+type Bottleneck struct {
+	// Name is the share's; empty if nothing could be measured.
+	Name string `json:"name"`
+	// Near says that the limit is what holds the node up.
+	Near bool `json:"near"`
+	// Said is the sentence.
+	Said string `json:"said"`
+}
+
+// shares are those of all limits that are known, the greatest first.
+func shares(capacity *bench.Report, use Use, n *Node, measured *limits.NodeLimits, client float64) (all []Share) {
+	add := func(name, unit string, used, limit float64, said string) {
+		if used > 0 && limit > 0 {
+			s := Share{Name: name, Used: used, Limit: limit, Unit: unit, Share: used / limit}
+			s.Said = strings.ReplaceAll(said, "%SHARE", fmt.Sprintf("%.0f %%", s.Share*100))
+			all = append(all, s)
+		}
+	}
+	rate := capacity.Produced.RecordsPerSecond
+	add("the client", "records/s", rate, client, fmt.Sprintf("%s records/s = %%SHARE of the %s that it sends to a server which does nothing", bench.FormatCount(rate), bench.FormatCount(client)))
+	if measured != nil {
+		if use.SyncsPerSecond > 0 {
+			most := measured.SyncsPerSecond(use.SyncBytes)
+			add("syncs of the disk", "syncs/s", use.SyncsPerSecond, most, fmt.Sprintf("%s syncs a second of %s records (%s) = %%SHARE of the %s that the disk does",
+				bench.FormatCount(use.SyncsPerSecond), bench.FormatCount(use.SyncRecords), bytesOf(use.SyncBytes), bench.FormatCount(most)))
+		}
+		add("writing to the disk", "bytes/s", use.WrittenBytesPerSecond, measured.Append.BytesPerSecond, fmt.Sprintf("%s = %%SHARE of the %s that the disk takes",
+			bench.FormatBytes(use.WrittenBytesPerSecond), bench.FormatBytes(measured.Append.BytesPerSecond)))
+		sent := capacity.Produced.BytesPerSecond
+		if capacity.Consumed != nil {
+			sent += capacity.Consumed.BytesPerSecond
+		}
+		add("the loopback", "bytes/s", sent, measured.Stream.BytesPerSecond, fmt.Sprintf("%s there and back = %%SHARE of the %s that it takes", bench.FormatBytes(sent), bench.FormatBytes(measured.Stream.BytesPerSecond)))
+	}
+	add("one thread of the node", "processors", use.BusiestThread, 1, "its busiest thread is busy %SHARE of the time")
+	if n.Local {
+		client := capacity.Client.CPUSeconds / max(capacity.ElapsedSeconds, 1e-9)
+		others := max(0, use.MachineBusy*use.MachineProcessors-client-use.Processors)
+		add("the machine's processors", "share", use.MachineBusy, 1, fmt.Sprintf("all %.0f are busy %%SHARE of the time, with %.2f of them for the node, %.2f for the client and %.2f for the kernel and others",
+			use.MachineProcessors, use.Processors, client, others))
+	}
+	slices.SortStableFunc(all, func(a, b Share) int { return cmp.Compare(b.Share, a.Share) })
+	return all
+}
+
+// bottleneck makes the sentence, of shares that are sorted.
+func bottleneck(rate float64, all []Share) Bottleneck {
+	if len(all) == 0 {
+		return Bottleneck{Said: fmt.Sprintf("At %s records/s, all that were acknowledged, no limit could be measured.", bench.FormatCount(rate))}
+	}
+	b := Bottleneck{Name: all[0].Name, Near: all[0].Share >= near}
+	if b.Near {
+		b.Said = fmt.Sprintf("At %s records/s, all that were acknowledged, the limit is %s: %s.", bench.FormatCount(rate), all[0].Name, all[0].Said)
+	} else {
+		b.Said = fmt.Sprintf("At %s records/s, all that were acknowledged, nothing that was measured is near its limit; the nearest is %s: %s.", bench.FormatCount(rate), all[0].Name, all[0].Said)
+	}
+	return b
+}
+
+func bytesOf(n float64) string { return strings.TrimSuffix(bench.FormatBytes(n), "/s") }

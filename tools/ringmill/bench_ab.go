@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringmill/ringmill/bench"
+)
+
+type benchABFlags struct {
+	benchLoadFlags
+	pairs            int
+	resultA, resultB string
+	failIf           []string
+	page             string
+}
+
+func (a *app) benchABCommand() *cobra.Command {
+	var f benchABFlags
+	cmd := &cobra.Command{
+		Use:   "ab TARGET_A TARGET_B",
+		Short: "Put the same load on two targets in turn, and say how one does against the other",
+		Long: `Run the same trial on two targets, each host:port,... of a node or cluster, in the order A B B A A B B A, and compare what was
+measured as bench compare does. Neither target has load while the other one is measured. The column RUN TO RUN says by how much two runs in a
+row of the same target differ.`,
+		Example: `  ringmill bench ab 127.0.0.1:9092 127.0.0.1:9192 --rate 20000 --size 1024
+  ringmill bench ab old:9092 new:9092 --pairs 12 --result-a old.json --result-b new.json --fail-if 'p99>+5%'`,
+		Args:              arguments(cobra.ExactArgs(2)),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	a.client.register(cmd)
+	_ = cmd.PersistentFlags().MarkHidden("bootstrap")
+	f.register(cmd, &a.client)
+	flags := cmd.Flags()
+	flags.IntVar(&f.pairs, "pairs", 8, "runs on each target")
+	flags.StringVar(&f.resultA, "result-a", "", "a `file` to append A's results to, as bench compare reads them")
+	flags.StringVar(&f.resultB, "result-b", "", "the same for B")
+	flags.StringVar(&f.page, "report", "", "a `file` to write the comparison to as a page for a browser, too")
+	completeFlag(cmd, "pairs")
+	registerFailIf(cmd, &f.failIf)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("bootstrap") || cmd.Flags().Changed("bootstrap-server") {
+			return wrongUse(cmd, "the targets are arguments: --bootstrap has no place here")
+		}
+		if f.pairs < 1 {
+			return wrongUse(cmd, "--pairs %d: at least 1, and 4 for a verdict", f.pairs)
+		}
+		limits, err := parseFailIf(cmd, f.failIf)
+		if err != nil {
+			return err
+		}
+		if err := f.complete(cmd, &a.client); err != nil {
+			return err
+		}
+		sideA, sideB, err := a.benchPairs(cmd.Context(), &f, args)
+		if err != nil {
+			return benchFault(err)
+		}
+		return a.benchCompared(sideA, sideB, limits, f.page, commandLine(cmd, "", args...))
+	}
+	return cmd
+}
+
+// benchPairs takes the runs of both targets in turn.
+func (a *app) benchPairs(ctx context.Context, f *benchABFlags, targets []string) (sideA, sideB []*bench.Report, err error) {
+	sides := [2]struct {
+		name, path string
+		reports    []*bench.Report
+	}{{name: "A", path: f.resultA}, {name: "B", path: f.resultB}}
+	for pair := range f.pairs {
+		for i := range sides {
+			side := (i + pair) % 2
+			s := &sides[side]
+			t := f.trial
+			t.Addresses = strings.Split(targets[side], ",")
+			r, err := benchOnce(ctx, t)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", targets[side], err)
+			}
+			s.reports = append(s.reports, r)
+			if s.path != "" {
+				if err := appendResult(s.path, r); err != nil {
+					return nil, nil, err
+				}
+			}
+			fmt.Fprintf(a.stderr, "%s %d of %d  %s\n", s.name, pair+1, f.pairs, benchLine(r))
+		}
+	}
+	return sides[0].reports, sides[1].reports, nil
+}
+
+// benchLine is a run on one line.
+func benchLine(r *bench.Report) string {
+	line := fmt.Sprintf("%.0f records/s  p50 %.2f ms  p99 %.2f ms", r.Produced.RecordsPerSecond, r.Produced.Latency.P50Us/1000, r.Produced.Latency.P99Us/1000)
+	if r.Verdict != bench.VerdictValid {
+		line += "  " + r.Verdict
+	}
+	return line
+}
+
+// appendResult adds a result to a file of them, a line each.
+func appendResult(path string, r *bench.Report) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeJSON(f, r), f.Close())
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringmill/ringmill/bench"
+	"github.com/ringmill/ringmill/bench/omb"
+)
+
+// ombFlags are the files of OpenMessaging Benchmark that a run is made of, and the one that it writes.
+type ombFlags struct {
+	workload, driver, result string
+
+	workloadName, driverName string // in the result
+	search                   bool   // the rate is to be found
+}
+
+func (f *ombFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.workload, "workload", "", "an OpenMessaging Benchmark workload `file`, which stands for the flags that are not given, --client franz among them")
+	flags.StringVar(&f.driver, "driver", "", "an OpenMessaging Benchmark driver `file` for Kafka, likewise")
+	flags.StringVar(&f.result, "omb-json", "", "a `file` to write the result to in OpenMessaging Benchmark's JSON, too")
+}
+
+// rawWithout are settings of a driver that a raw client has nothing to do with.
+var rawWithout = []string{"linger", "codec", "producer-property", "consumer-property"}
+
+// readOMB has the flags that were not given say what the files do. What the files say in vain is told on standard error, a line each.
+func (a *app) readOMB(cmd *cobra.Command, f *benchRunFlags) error {
+	f.omb.workloadName, f.omb.driverName = "ringmill bench run", "Kafka"
+	var settings []bench.Setting
+	var notes []string
+	if f.omb.workload != "" {
+		workload, vain, err := omb.ReadWorkload(f.omb.workload)
+		if err != nil {
+			return wrongUse(cmd, "--workload: %s", err)
+		}
+		if settings, err = workload.Settings(); err != nil {
+			return wrongUse(cmd, "--workload: %s", err)
+		}
+		f.omb.workloadName, notes = workload.Name, vain
+		f.omb.search = workload.ProducerRate == 0 && !cmd.Flags().Changed("rate")
+	}
+	if f.omb.driver != "" {
+		driver, vain, err := omb.ReadDriver(f.omb.driver)
+		if err != nil {
+			return wrongUse(cmd, "--driver: %s", err)
+		}
+		more, access, vainToo, err := driver.Settings()
+		if err != nil {
+			return wrongUse(cmd, "--driver: %s", err)
+		}
+		f.omb.driverName, settings, notes = driver.Name, append(settings, more...), slices.Concat(notes, vain, vainToo)
+		a.client.access.from(cmd, access)
+	}
+	more, err := f.stand(cmd, settings)
+	if err != nil {
+		return wrongUse(cmd, "%s", err)
+	}
+	for _, note := range append(notes, more...) {
+		fmt.Fprintln(a.stderr, note)
+	}
+	if f.omb.search {
+		f.trial.Rate = omb.RateFrom
+	}
+	return nil
+}
+
+// stand sets the flags that were not given.
+func (f *benchRunFlags) stand(cmd *cobra.Command, settings []bench.Setting) (notes []string, err error) {
+	flags := cmd.Flags()
+	for _, s := range settings {
+		flag := flags.Lookup(s.Name)
+		switch {
+		case flag.Changed || s.Name == "bootstrap" && flags.Changed("bootstrap-server"):
+			continue
+		case slices.Contains(rawWithout, s.Name) && f.client == string(bench.ClientRaw):
+			notes = append(notes, fmt.Sprintf("%s: --%s %s: a raw client has none, passed over", f.omb.driver, s.Name, s.Value))
+			continue
+		}
+		if err := flag.Value.Set(s.Value); err != nil {
+			return nil, fmt.Errorf("%s: --%s %s: %w", f.omb.driver, s.Name, s.Value, err)
+		}
+	}
+	return notes, nil
+}
+
+// from takes what a driver file says where nothing was given.
+func (f *accessFlags) from(cmd *cobra.Command, a omb.Access) {
+	flags := cmd.Flags()
+	if !slices.ContainsFunc([]string{"tls", "tls-ca", "tls-cert", "tls-key", "tls-insecure"}, flags.Changed) {
+		f.tls, f.ca, f.certificate, f.key = a.TLS, a.CA, a.Certificate, a.Key
+	}
+	if !slices.ContainsFunc([]string{"sasl", "sasl-user", "sasl-password-file"}, flags.Changed) && a.Mechanism != "" {
+		f.mechanism, f.password = a.Mechanism, a.Password
+		if a.User != "" {
+			f.user = a.User
+		}
+	}
+}
+
+// write writes the result of a run in OpenMessaging Benchmark's form.
+func (f *ombFlags) write(periods *omb.Periods, report *bench.Report) error {
+	return writeResult(f.result, periods.Result(f.workloadName, f.driverName, report.Config))
+}
+
+// How long a rate is tried, if the run itself is no shorter, and how near the rate that is found is to one that does not hold.
+const (
+	tryWarmUp    = 2 * time.Second
+	tryDuration  = 10 * time.Second
+	tryPrecision = 1.05
+)
+
+// benchFindRate looks for the highest rate at which nobody falls behind, as OpenMessaging Benchmark does for a producerRate of 0. If it was the
+// client that fell behind, the error is errInvalid, and the rate is what the client can do.
+func (a *app) benchFindRate(ctx context.Context, t bench.Trial) (bench.Found, error) {
+	t.Log, t.Progress = nil, nil
+	t.WarmUp, t.Duration = min(t.WarmUp, tryWarmUp), min(t.Duration, tryDuration)
+	limited := false
+	found, err := bench.Search{From: t.Rate, Precision: tryPrecision, Confirm: 1, Try: func(ctx context.Context, rate float64) (string, error) {
+		t.Rate = rate
+		r, err := benchOnce(ctx, t)
+		if err != nil {
+			return "", err
+		}
+		broken := bench.Held(r, nil)
+		if broken == "" {
+			broken = bench.HeldBacklog(r, omb.BacklogMax)
+		}
+		fmt.Fprintf(a.stderr, "%s\n", benchLine(r))
+		if broken != "" {
+			fmt.Fprintf(a.stderr, "  does not hold: %s\n", broken)
+			limited = r.Verdict == bench.VerdictInvalid && r.LostRequests == 0
+		}
+		return broken, nil
+	}}.Run(ctx)
+	switch {
+	case errors.Is(err, bench.ErrNoRate):
+		return found, fmt.Errorf("no rate holds: %s", found.Broken)
+	case err == nil && limited:
+		return found, fmt.Errorf("%w: the client was the limit at %.4g/s, not the node", errInvalid, found.Above)
+	}
+	return found, err
+}

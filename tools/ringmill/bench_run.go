@@ -1,0 +1,364 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringmill/ringmill/bench"
+	"github.com/ringmill/ringmill/bench/omb"
+	"github.com/ringmill/ringmill/bench/page"
+)
+
+// benchLoadFlags are those of every command that puts load on: all that says what a trial is.
+type benchLoadFlags struct {
+	trial        bench.Trial
+	client, acks string
+	size         string
+
+	topicProperties, producerProperties, consumerProperties []string
+}
+
+type benchRunFlags struct {
+	benchLoadFlags
+	omb         ombFlags
+	result, log string
+	page        string
+	command     string // that repeats the run
+	dryRun      bool
+}
+
+func (a *app) benchRunCommand() *cobra.Command {
+	var f benchRunFlags
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Produce and consume at a rate, and say how long users wait",
+		Long: `Produce at a rate that does not depend on answers, consume what was produced, and count each latency from the instant at which
+the record was due. The topic is made for the run and removed after it, also after ^C and errors.
+
+A run whose generator was too late itself, or used most of its processors, or lost records is invalid: exit status 3. One that
+broke off prints what there was until then as partial: exit status 1.`,
+		Example: `  ringmill bench run                                              1,000 records/s for 10 s on 127.0.0.1:9092
+  ringmill bench run --rate 50000 --size 1024 --partitions 8 --producers 2
+  ringmill bench run --rate 0 --consumers 0                       capacity: as many as are acknowledged
+  ringmill bench run --client franz --linger 5ms --codec zstd     what an application sees
+  ringmill bench run --size @access.log --keys 10000 --client franz
+  ringmill bench run --report run.html                            a page with plots, one file
+  ringmill bench run --workload workload.yaml --driver kafka.yaml --omb-json result.json
+  ringmill bench run --node-metrics 127.0.0.1:9644 --pid 4711     where the node's time went, and what it used
+  ringmill bench run -o json --hlog run.hlog > run.json`,
+		Args:              arguments(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	a.client.register(cmd)
+	f.register(cmd, &a.client)
+	flags := cmd.Flags()
+	flags.StringVar(&f.result, "result", "", "a `file` to write the result to as JSON, too")
+	flags.StringVar(&f.log, "hlog", "", "a `file` to write each second's histograms to, in HdrHistogram's log format")
+	flags.StringVar(&f.page, "report", "", "a `file` to write the result to as a page for a browser, too")
+	f.omb.register(cmd)
+	flags.StringSliceVar(&f.trial.StatusAddresses, "node-metrics", nil, "`addresses` of ringmill nodes' metrics (ringmill.http.listen): which stage makes the p99 is told")
+	flags.IntSliceVar(&f.trial.PIDs, "pid", nil, "`processes` of this host, whose CPU, switches, memory and disk traffic are told; else those that listen at --bootstrap here")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and do nothing")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := a.readOMB(cmd, &f); err != nil {
+			return err
+		}
+		if err := f.complete(cmd, &a.client); err != nil {
+			return err
+		}
+		f.command = commandLine(cmd, a.client.bootstrap)
+		if !cmd.Flags().Changed("pid") {
+			f.trial.PIDs = listenersHere(f.trial.Addresses)
+		}
+		if f.dryRun {
+			return a.benchPlan(&f)
+		}
+		return a.benchRun(cmd.Context(), &f)
+	}
+	return cmd
+}
+
+func (f *benchLoadFlags) register(cmd *cobra.Command, client *clientFlags) {
+	flags, t := cmd.Flags(), &f.trial
+	flags.StringVar(&client.bootstrap, "bootstrap-server", client.bootstrap, "as Kafka's tools spell --bootstrap")
+	_ = flags.MarkHidden("bootstrap-server")
+	flags.DurationVarP(&t.Duration, "duration", "d", 10*time.Second, "how long is measured")
+	flags.DurationVar(&t.WarmUp, "warm-up", 2*time.Second, "how long before that is left out")
+	flags.Float64VarP(&t.Rate, "rate", "r", 1000, "records a second of all producers together; 0: as many as are acknowledged, a closed loop")
+	flags.IntVar(&t.Topics, "topics", 1, "topics")
+	flags.IntVar(&t.Producers, "producers", 1, "producers of each topic")
+	flags.IntVar(&t.Subscriptions, "subscriptions", 1, "how often each record is consumed, by other consumers each time")
+	flags.IntVar(&t.Consumers, "consumers", 1, "consumers of each subscription to a topic; 0: none")
+	flags.IntVarP(&t.Partitions, "partitions", "p", 1, "partitions of each topic")
+	flags.IntVar(&t.ReplicationFactor, "replication-factor", -1, "replicas of each partition; -1: the cluster's default")
+	flags.StringVarP(&f.size, "size", "s", "100", "bytes of a record's value: 100, 100-2000, 100:9,10000:1 (with weights), lognormal:MEDIAN,P99, @FILE for a file's lines, payload:FILE for a whole file, or pool:BYTES,RANDOM PART,COUNT")
+	flags.IntVar(&t.Keys, "keys", 0, "how many different keys records have; 0: records without keys")
+	flags.StringVar(&t.KeyChoice, "key-choice", bench.KeysUniform, "which key comes next: uniform, all equally likely; in-turn, one after the other; zipf:EXPONENT, some far more often")
+	flags.StringVar(&t.Arrival, "arrival", "uniform", "how records come: uniform, evenly; poisson, as from many users; burst:N, N of each producer at once")
+	flags.Uint64Var(&t.Seed, "seed", 0, "what random gaps, keys and values begin with: the same seed makes the same load")
+	flags.IntVar(&t.BatchRecords, "batch", 0, "records of a raw request; 0: as few as make 1,000 requests a second of each producer")
+	flags.IntVar(&t.MaxInFlight, "max-in-flight", 5, "requests out on a raw connection")
+	flags.StringVar(&f.acks, "acks", "all", "who must have a record before it is acknowledged: all in-sync replicas, 1 (the leader)")
+	flags.DurationVar(&t.Linger, "linger", 0, "how long franz waits for more records before it sends")
+	flags.IntVar(&t.TransactionRecords, "transactions", 0, "records of a franz producer that make a transaction; 0: no transactions")
+	flags.StringVar(&t.Codec, "codec", "none", "how franz compresses: none, gzip, snappy, lz4 or zstd")
+	flags.StringArrayVar(&f.topicProperties, "topic-property", nil, "a property of the topics, as min.insync.replicas=2; as often as there are some")
+	flags.StringArrayVar(&f.producerProperties, "producer-property", nil, "a property of franz's producers by its name in Kafka's own clients, as batch.size=131072")
+	flags.StringArrayVar(&f.consumerProperties, "consumer-property", nil, "the same of its consumers, as max.partition.fetch.bytes=10485760")
+	flags.StringVar(&f.client, "client", "raw", "raw: batches built before the run, which cost next to nothing; franz: a client library, as an application has")
+	for _, name := range []string{"topics", "subscriptions", "topic-property", "duration", "warm-up", "rate", "producers", "consumers", "partitions", "replication-factor", "size", "keys", "batch", "max-in-flight", "linger", "transactions", "seed"} {
+		completeFlag(cmd, name)
+	}
+	completeFlag(cmd, "acks", "all\tevery in-sync replica", "1\tthe leader")
+	completeFlag(cmd, "codec", "none", "gzip", "snappy", "lz4", "zstd")
+	completeFlag(cmd, "key-choice", bench.KeysUniform, bench.KeysInTurn, "zipf:0.99")
+	completeFlag(cmd, "arrival", "uniform", "poisson", "burst:100")
+	completeFlag(cmd, "producer-property", bench.ProducerPropertyNames()...)
+	completeFlag(cmd, "consumer-property", bench.ConsumerPropertyNames()...)
+	completeFlag(cmd, "client", "raw\tthe node's limits", "franz\twhat an application sees")
+}
+
+// complete turns the flags into a trial.
+func (f *benchLoadFlags) complete(cmd *cobra.Command, client *clientFlags) error {
+	t := &f.trial
+	switch f.acks {
+	case "all", "-1":
+		t.Acks = -1
+	case "1":
+		t.Acks = 1
+	default:
+		return wrongUse(cmd, "--acks %q: must be all or 1: without answers nothing can be measured", f.acks)
+	}
+	values, err := bench.ParseValues(f.size)
+	if err != nil {
+		return wrongLoad(cmd, fmt.Errorf("--size: %w", err))
+	}
+	if t.RecordBytes = values.MeanBytes(); !values.Fixed() {
+		t.Values = values
+	}
+	for _, of := range []struct {
+		flag  string
+		given []string
+		into  *map[string]string
+	}{{"topic-property", f.topicProperties, &t.TopicProperties}, {"producer-property", f.producerProperties, &t.ProducerProperties}, {"consumer-property", f.consumerProperties, &t.ConsumerProperties}} {
+		if *of.into, err = propertiesGiven(of.given); err != nil {
+			return wrongUse(cmd, "--%s %s", of.flag, err)
+		}
+	}
+	if t.Dial, t.SASL, err = client.access.forBench(cmd); err != nil {
+		return err
+	}
+	t.Client, t.Patience = bench.ClientKind(f.client), client.timeout
+	t.Addresses = strings.Split(client.bootstrap, ",")
+	t.Topic = benchTopic()
+	if err := t.Check(); err != nil {
+		return wrongLoad(cmd, err)
+	}
+	return nil
+}
+
+// propertiesGiven are NAME=VALUE.
+func propertiesGiven(given []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, text := range given {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("%q: as NAME=VALUE", text)
+		}
+		all[name] = value
+	}
+	return all, nil
+}
+
+// benchTopic is a name that no other run's topic has.
+func benchTopic() string { return "ringmill-bench-" + strings.ToLower(rand.Text()[:13]) }
+
+// benchOnce is one of several runs of a command, on a topic of its own. The error says why there is no result at all, or that the user
+// has had enough; a run that broke off is partial.
+func benchOnce(ctx context.Context, t bench.Trial) (*bench.Report, error) {
+	t.Topic = benchTopic()
+	outcome, err := t.Run(ctx)
+	switch {
+	case outcome == nil:
+		return nil, err
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	return t.Report(outcome, err), nil
+}
+
+// benchPlan is --dry-run.
+func (a *app) benchPlan(f *benchRunFlags) error {
+	c := f.trial.Config()
+	return a.print(c, func(w io.Writer) {
+		topics := "a topic " + c.Topic
+		if c.Topics > 1 {
+			topics = fmt.Sprintf("%d topics %s-…, each", c.Topics, c.Topic)
+		}
+		fmt.Fprintf(w, "%s of %d partitions at %s, made and removed\n", topics, c.Partitions, strings.Join(c.Addresses, ","))
+		what := f.size + " bytes"
+		if c.Keys > 0 {
+			what += fmt.Sprintf(" with %d keys", c.Keys)
+		}
+		if c.TransactionRecords > 0 {
+			what += fmt.Sprintf(", in transactions of %d", c.TransactionRecords)
+		}
+		if f.omb.search {
+			fmt.Fprintf(w, "%d %s producers, together at the highest rate at which nobody falls behind, of %s, acks %s; %d consumers\n", c.Producers, c.Client, what, f.acks, c.Consumers)
+		} else if c.RatePerSecond > 0 {
+			fmt.Fprintf(w, "%d %s producers, together %.0f records/s of %s, acks %s; %d consumers\n", c.Producers, c.Client, c.RatePerSecond, what, f.acks, c.Consumers)
+		} else {
+			fmt.Fprintf(w, "%d %s producers, as many records as are acknowledged, of %s, acks %s; %d consumers\n", c.Producers, c.Client, what, f.acks, c.Consumers)
+		}
+		if c.BatchRecords > 0 {
+			fmt.Fprintf(w, "%d records a request, up to %d requests out on a connection\n", c.BatchRecords, c.MaxInFlight)
+		}
+		fmt.Fprintf(w, "%v left out, then %v measured\n", f.trial.WarmUp, f.trial.Duration)
+	})
+}
+
+func (a *app) benchRun(ctx context.Context, f *benchRunFlags) error {
+	if f.log != "" {
+		file, err := os.Create(f.log)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		f.trial.Log = file
+	}
+	var limited error
+	if f.omb.search {
+		found, err := a.benchFindRate(ctx, f.trial)
+		if limited = err; err != nil && !errors.Is(err, errInvalid) {
+			return benchFault(err)
+		}
+		f.trial.Rate = found.Rate
+		f.command += fmt.Sprintf(" --rate %v", found.Rate)
+	}
+	periods := omb.NewPeriods(&f.trial)
+	if f.omb.result != "" {
+		f.trial.Progress = periods.Add
+	}
+	outcome, err := a.benchShown(ctx, &f.trial)
+	if outcome == nil {
+		return benchFault(err)
+	}
+	report := f.trial.Report(outcome, err)
+	report.Command = f.command
+	if f.omb.result != "" {
+		err = errors.Join(err, f.omb.write(periods, report))
+	}
+	if f.result != "" {
+		err = errors.Join(err, writeResult(f.result, report))
+	}
+	if f.page != "" {
+		err = errors.Join(err, writePage(f.page, func(w io.Writer) error { return page.Run(w, report) }))
+	}
+	err = errors.Join(err, a.print(report, func(w io.Writer) { benchSummary(w, report) }))
+	if err == nil && report.Verdict == bench.VerdictInvalid {
+		return fmt.Errorf("%w: %s", errInvalid, strings.Join(report.Reasons, "; "))
+	}
+	if err == nil {
+		return limited
+	}
+	return benchFault(err)
+}
+
+// benchShown runs a trial and shows it on standard error while it runs: painted over itself on a terminal, or a line each second. Programs
+// that want JSON are shown nothing.
+func (a *app) benchShown(ctx context.Context, t *bench.Trial) (*bench.Outcome, error) {
+	if a.output == outputJSON {
+		return t.Run(ctx)
+	}
+	var v view = lines{a.stderr}
+	if on, yes := terminalOf(a.stderr); yes {
+		v = newScreen(t, on)
+	}
+	l := startLive(v)
+	defer l.end()
+	shown := *t
+	shown.Progress = func(s bench.Second) {
+		if t.Progress != nil {
+			t.Progress(s)
+		}
+		l.progress(s)
+	}
+	return shown.Run(ctx)
+}
+
+// benchFault leaves the package's name out of what people read.
+func benchFault(err error) error {
+	if err == nil || errors.Is(err, errInvalid) {
+		return err
+	}
+	return &shownError{strings.NewReplacer("bench: ", "", context.Canceled.Error(), "interrupted").Replace(err.Error()), err}
+}
+
+// shownError is an error in other words.
+type shownError struct {
+	text string
+	err  error
+}
+
+func (e *shownError) Error() string { return e.text }
+func (e *shownError) Unwrap() error { return e.err }
+
+func writeResult(path string, result any) error {
+	text, err := json.MarshalIndent(result, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// benchSummary is the result for people.
+func benchSummary(w io.Writer, r *bench.Report) {
+	latency := "response"
+	if r.Loop == "closed" {
+		latency = "request (closed loop)"
+	}
+	benchStream(w, "produced", &r.Produced)
+	var rows [][]string
+	add := func(name string, f bench.LatencyFigure) {
+		row := []string{name}
+		for _, us := range []float64{f.MeanUs, f.P50Us, f.P90Us, f.P99Us, f.P999Us, f.MaxUs} {
+			row = append(row, fmt.Sprintf("%.2f", us/1e3))
+		}
+		rows = append(rows, row)
+	}
+	add(latency, r.Produced.Latency)
+	if r.Consumed != nil {
+		benchStream(w, "consumed", r.Consumed)
+		add("end to end", r.Consumed.Latency)
+	}
+	if r.Loop == "open" {
+		add("from sending", r.Service)
+		add("generator late", r.Lag)
+	}
+	table(w, []string{"MS", "MEAN", "P50", "P90", "P99", "P99.9", "MAX"}, rows)
+	benchClient(w, &r.Client)
+	benchProcesses(w, r.Processes)
+	benchStages(w, r.Stages)
+	for _, missing := range r.Missing {
+		fmt.Fprintln(w, "not read: "+missing)
+	}
+	switch r.Verdict {
+	case bench.VerdictPartial:
+		fmt.Fprintf(w, "PARTIAL: the run broke off after %.1f of %.1f s\n", r.ElapsedSeconds, r.WindowSeconds)
+	case bench.VerdictInvalid:
+		fmt.Fprintf(w, "INVALID: %s\n", strings.Join(r.Reasons, "; "))
+	}
+}
+
+func benchStream(w io.Writer, what string, s *bench.ReportStream) {
+	fmt.Fprintf(w, "%s %d records, %.0f records/s, %.2f MB/s, %d errors\n", what, s.Records, s.RecordsPerSecond, s.BytesPerSecond/1e6, s.Errors)
+}

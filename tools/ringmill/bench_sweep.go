@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringmill/ringmill/bench"
+	"github.com/ringmill/ringmill/bench/page"
+)
+
+type benchSweepFlags struct {
+	benchLoadFlags
+	bounds, over []string
+	to           float64
+	precision    float64
+	repeats      int
+	page         string
+	command      string // that repeats it
+}
+
+func (a *app) benchSweepCommand() *cobra.Command {
+	var f benchSweepFlags
+	cmd := &cobra.Command{
+		Use:   "sweep",
+		Short: "Find the highest rate that holds a latency, and what settings do to it",
+		Long: `With --bound, find the highest rate at which a latency stays below the bound: the rate is doubled from --rate on until it does not, the
+interval between is halved, and what was found has to hold --repeats runs. A rate holds if nothing is lost, the client is not the limit,
+and the responses of the window's end are no slower than those of its beginning.
+
+With --over, do so for each value of a flag of bench run, and each choice of several. Without --bound each choice is run --repeats times at
+--rate, all of them in turn.`,
+		Example: `  ringmill bench sweep --bound 'p99<10ms'
+  ringmill bench sweep --bound 'p99<10ms' --client franz --over linger=0s,1ms,5ms --over codec=none,zstd
+  ringmill bench sweep --rate 0 --over size=100,1000,10000 -o json > sizes.json`,
+		Args:              arguments(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	a.client.register(cmd)
+	f.register(cmd, &a.client)
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.bounds, "bound", nil, "a latency to hold, as p99<10ms, p99.9, e2e-p99 and the like; several must all hold")
+	flags.StringArrayVar(&f.over, "over", nil, "a flag of bench run and its values, as linger=0s,1ms,5ms; several make all combinations")
+	flags.Float64Var(&f.to, "to", 0, "the highest rate to try; 0: any")
+	flags.Float64Var(&f.precision, "precision", 5, "how near the rate is to one that does not hold, in percent")
+	flags.IntVar(&f.repeats, "repeats", 3, "runs that the rate has to hold, or of each choice")
+	flags.StringVar(&f.page, "report", "", "a `file` to write the result to as a page for a browser, too")
+	for _, name := range []string{"bound", "over", "to", "precision", "repeats"} {
+		completeFlag(cmd, name)
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		points, bounds, err := f.plan(cmd, &a.client)
+		if err != nil {
+			return err
+		}
+		f.command = commandLine(cmd, a.client.bootstrap)
+		return a.benchSweep(cmd.Context(), &f, points, bounds)
+	}
+	return cmd
+}
+
+// sweepPoint is a choice of settings with the trial that it makes.
+type sweepPoint struct {
+	settings []bench.Setting
+	trial    bench.Trial
+}
+
+// sweepable are the flags of a load that may vary. The rate is what is looked for.
+var sweepable = []string{"acks", "arrival", "batch", "client", "codec", "consumers", "linger", "max-in-flight", "partitions", "producers", "rate", "replication-factor", "size", "topics"}
+
+// plan checks all that was asked for before anything runs.
+func (f *benchSweepFlags) plan(cmd *cobra.Command, client *clientFlags) (points []sweepPoint, bounds []bench.Bound, err error) {
+	if bounds, err = parseBounds(cmd, f.bounds, f.trial.Consumers); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case len(bounds) > 0 && f.trial.Rate <= 0:
+		return nil, nil, wrongUse(cmd, "a search with --bound begins at --rate, which must be above 0")
+	case len(bounds) == 0 && len(f.over) == 0:
+		return nil, nil, wrongUse(cmd, "nothing to sweep: give --bound, --over or both")
+	case f.precision <= 0 || f.repeats < 1 || f.to < 0:
+		return nil, nil, wrongUse(cmd, "--precision must be above 0, --repeats at least 1, --to not below 0")
+	}
+	points, err = f.choices(cmd, client, f.over, nil)
+	return points, bounds, err
+}
+
+// parseBounds reads what a rate has to hold, of a load with so many consumers.
+func parseBounds(cmd *cobra.Command, texts []string, consumers int) (bounds []bench.Bound, err error) {
+	for _, text := range texts {
+		b, err := bench.ParseBound(text)
+		if err != nil {
+			return nil, wrongLoad(cmd, err)
+		}
+		if strings.HasPrefix(b.Measure.Name, bench.EndToEndPrefix) && consumers == 0 {
+			return nil, wrongUse(cmd, "--bound %q: without consumers nothing is measured from end to end", text)
+		}
+		bounds = append(bounds, b)
+	}
+	return bounds, nil
+}
+
+// choices makes a trial of each combination of the values that are left to choose.
+func (f *benchSweepFlags) choices(cmd *cobra.Command, client *clientFlags, over []string, chosen []bench.Setting) ([]sweepPoint, error) {
+	if len(over) == 0 {
+		if err := f.complete(cmd, client); err != nil {
+			return nil, err
+		}
+		return []sweepPoint{{slices.Clone(chosen), f.trial}}, nil
+	}
+	name, values, ok := strings.Cut(over[0], "=")
+	if !ok || values == "" {
+		return nil, wrongUse(cmd, "--over %q: as linger=0s,1ms,5ms", over[0])
+	}
+	if !slices.Contains(sweepable, name) || name == "rate" && len(f.bounds) > 0 {
+		return nil, wrongUse(cmd, "--over %s: can vary %s, and rate only without --bound", name, strings.Join(sweepable, ", "))
+	}
+	flag := cmd.Flags().Lookup(name)
+	before := flag.Value.String()
+	var points []sweepPoint
+	for value := range strings.SplitSeq(values, ",") {
+		if err := flag.Value.Set(value); err != nil {
+			return nil, wrongUse(cmd, "--over %s: %q: %s", name, value, err)
+		}
+		below, err := f.choices(cmd, client, over[1:], append(chosen, bench.Setting{Name: name, Value: value}))
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, below...)
+	}
+	return points, flag.Value.Set(before)
+}
+
+func (a *app) benchSweep(ctx context.Context, f *benchSweepFlags, points []sweepPoint, bounds []bench.Bound) error {
+	s := &bench.Sweep{Schema: bench.SweepSchema, Bounds: f.bounds, Points: make([]bench.SweepPoint, len(points))}
+	if s.Bounds == nil {
+		s.Bounds = []string{}
+	}
+	for i, p := range points {
+		s.Points[i].Settings, s.Points[i].Runs = p.settings, []*bench.Report{}
+	}
+	var err error
+	if len(bounds) > 0 {
+		err = a.benchSearches(ctx, f, points, bounds, s)
+	} else {
+		err = a.benchRepeats(ctx, f, points, s)
+	}
+	if f.page != "" {
+		err = errors.Join(err, writePage(f.page, func(w io.Writer) error { return page.Sweep(w, s, f.command) }))
+	}
+	err = errors.Join(err, a.print(s, func(w io.Writer) { benchPoints(w, s) }))
+	if err != nil {
+		return benchFault(err)
+	}
+	for i := range s.Points {
+		switch p := &s.Points[i]; {
+		case p.Failed != "":
+			return fmt.Errorf("%sno rate holds: %s", settingsPrefix(p.Settings), p.Failed)
+		case p.ClientLimited:
+			return fmt.Errorf("%w: %sthe client was the limit, not the node", errInvalid, settingsPrefix(p.Settings))
+		}
+	}
+	return nil
+}
+
+// benchSearches finds the rate of one point after another.
+func (a *app) benchSearches(ctx context.Context, f *benchSweepFlags, points []sweepPoint, bounds []bench.Bound, s *bench.Sweep) error {
+	for i, p := range points {
+		point := &s.Points[i]
+		search := bench.Search{From: f.trial.Rate, To: f.to, Precision: 1 + f.precision/100, Confirm: f.repeats}
+		search.Try = func(ctx context.Context, rate float64) (string, error) {
+			p.trial.Rate = rate
+			r, err := a.benchPoint(ctx, p, point)
+			if err != nil {
+				return "", err
+			}
+			broken := bench.Held(r, bounds)
+			if broken != "" {
+				fmt.Fprintf(a.stderr, "  does not hold: %s\n", broken)
+				point.ClientLimited = r.Verdict == bench.VerdictInvalid && r.LostRequests == 0
+			}
+			return broken, nil
+		}
+		found, err := search.Run(ctx)
+		switch {
+		case errors.Is(err, bench.ErrNoRate):
+			point.Failed = found.Broken
+		case err != nil:
+			return err
+		default:
+			point.Found = &found
+		}
+	}
+	return nil
+}
+
+// benchRepeats runs all points in turn, so that what changes with time meets each alike.
+func (a *app) benchRepeats(ctx context.Context, f *benchSweepFlags, points []sweepPoint, s *bench.Sweep) error {
+	for range f.repeats {
+		for i, p := range points {
+			point := &s.Points[i]
+			r, err := a.benchPoint(ctx, p, point)
+			if err != nil {
+				return err
+			}
+			if r.Verdict == bench.VerdictPartial {
+				return fmt.Errorf("%s%s", settingsPrefix(p.settings), r.Error)
+			}
+			point.ClientLimited = point.ClientLimited || r.Verdict == bench.VerdictInvalid
+		}
+	}
+	return nil
+}
+
+// benchPoint is one run of a point.
+func (a *app) benchPoint(ctx context.Context, p sweepPoint, point *bench.SweepPoint) (*bench.Report, error) {
+	r, err := benchOnce(ctx, p.trial)
+	if err != nil {
+		return nil, err
+	}
+	point.Runs = append(point.Runs, r)
+	fmt.Fprintf(a.stderr, "%s%s\n", settingsPrefix(p.settings), benchLine(r))
+	return r, nil
+}
+
+// settingsPrefix is what a line about a point begins with.
+func settingsPrefix(settings []bench.Setting) string {
+	var all []string
+	for _, s := range settings {
+		all = append(all, s.Name+"="+s.Value)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return strings.Join(all, " ") + ": "
+}
+
+func benchPoints(w io.Writer, s *bench.Sweep) {
+	shown := slices.DeleteFunc(slices.Clone(bench.Measures), func(m bench.Measure) bool { return m.Name == "p90" || m.Name == "e2e-p90" })
+	var headings []string
+	for _, set := range s.Points[0].Settings {
+		headings = append(headings, strings.ToUpper(set.Name))
+	}
+	if len(s.Bounds) > 0 {
+		headings = append(headings, "HOLDS")
+	}
+	for _, m := range shown {
+		headings = append(headings, strings.ToUpper(m.Name))
+	}
+	if len(s.Bounds) > 0 {
+		headings = append(headings, "ABOVE IT")
+	}
+	var rows [][]string
+	for i := range s.Points {
+		rows = append(rows, benchPointRow(&s.Points[i], shown, len(s.Bounds) > 0))
+	}
+	table(w, headings, rows)
+	fmt.Fprintln(w, "medians; latencies in ms, from the instants at which records were due")
+}
+
+func benchPointRow(p *bench.SweepPoint, shown []bench.Measure, searched bool) (row []string) {
+	for _, set := range p.Settings {
+		row = append(row, set.Value)
+	}
+	runs := p.Shown()
+	if searched && p.Found == nil {
+		return append(row, "no rate: "+p.Failed)
+	}
+	if searched {
+		row = append(row, figure(p.Found.Rate)+"/s")
+	}
+	for _, m := range shown {
+		value := "-"
+		if v, has := m.Median(runs); has {
+			value = figure(v)
+		}
+		row = append(row, value)
+	}
+	switch {
+	case searched && p.Found.Above > 0:
+		row = append(row, figure(p.Found.Above)+"/s: "+p.Found.Broken)
+	case searched:
+		row = append(row, "-")
+	}
+	return row
+}

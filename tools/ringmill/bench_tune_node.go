@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/ringmill/ringmill/bench"
+	"github.com/ringmill/ringmill/bench/tune"
+)
+
+// Bounds for a node that is started to be measured: it has nothing to recover, and little to put on disk.
+const (
+	tunedStart = 30 * time.Second
+	tunedStop  = 30 * time.Second
+)
+
+// startTuned starts a node with properties of its own, in a directory that goes with it.
+func startTuned(ctx context.Context, f *benchTuneFlags, settings []bench.Setting) (t target, err error) {
+	binary := f.serve
+	if binary == "" {
+		if binary, err = os.Executable(); err != nil {
+			return target{}, err
+		}
+	}
+	dir, err := os.MkdirTemp(f.dir, "ringmill-tune-")
+	if err != nil {
+		return target{}, err
+	}
+	args := []string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--set", "ringmill.http.listen="}
+	for _, s := range settings {
+		args = append(args, "--set", s.Name+"="+s.Value)
+	}
+	n := &tunedNode{dir: dir, cmd: exec.Command(binary, args...)}
+	n.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "RINGMILL_") }) // where another node's data is, for one
+	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                                       // an interruption is this process's, which then ends the node
+	address, err := n.start(ctx)
+	if err != nil {
+		return target{}, errors.Join(err, n.leave())
+	}
+	return target{addresses: []string{address}, pid: n.cmd.Process.Pid, leave: n.leave}, nil
+}
+
+// tunedNode is a node that was started to be measured.
+type tunedNode struct {
+	dir   string
+	cmd   *exec.Cmd
+	ended chan error // nil until it runs
+}
+
+// start returns the node's address once it serves.
+func (n *tunedNode) start(ctx context.Context) (address string, err error) {
+	out, in := io.Pipe()
+	n.cmd.Stdout, n.cmd.Stderr = in, in
+	if err := n.cmd.Start(); err != nil {
+		return "", err
+	}
+	n.ended = make(chan error, 1)
+	go func() {
+		err := n.cmd.Wait()
+		_ = in.Close() // who reads has all of it
+		n.ended <- err
+	}()
+	served := make(chan string, 1)
+	go func() {
+		defer close(served)
+		readStart(out, served)
+	}()
+	timer := time.NewTimer(tunedStart)
+	defer timer.Stop()
+	select {
+	case said := <-served:
+		if address, ok := strings.CutPrefix(said, "listening "); ok {
+			return address, nil
+		}
+		return "", fmt.Errorf("the node does not start: %s", said)
+	case <-timer.C:
+		return "", fmt.Errorf("the node does not serve within %v", tunedStart)
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// readStart reads what a node says until it ends, and passes on "listening" with its address when it is ready, or else the last line.
+func readStart(out io.Reader, served chan<- string) {
+	address, last, ready := "", "", false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		last = lines.Text()
+		if rest, ok := strings.CutPrefix(last, "listening "); ok && address == "" {
+			_, rest, _ = strings.Cut(rest, " at ")
+			address, _, _ = strings.Cut(rest, ",")
+		}
+		if strings.HasPrefix(last, "ready ") && !ready {
+			ready = true
+			served <- "listening " + address
+		}
+	}
+	if !ready {
+		served <- last
+	}
+}
+
+// leave ends the node and removes its directory.
+func (n *tunedNode) leave() error {
+	if n.ended != nil {
+		_ = n.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+		timer := time.NewTimer(tunedStop)
+		defer timer.Stop()
+		select {
+		case <-n.ended:
+		case <-timer.C:
+			_ = n.cmd.Process.Kill()
+			<-n.ended
+		}
+	}
+	return os.RemoveAll(n.dir)
+}
+
+// runningCluster is a cluster of the user's, whose properties are put back.
+type runningCluster struct {
+	admin     *kadm.Client
+	addresses []string
+	pid       int
+	before    map[string]*string // of the properties that may be set, cluster-wide; nil: not set
+	timeout   time.Duration
+	close     func()
+}
+
+// tuneRunning notes what the properties are before any is set.
+func (a *app) tuneRunning(ctx context.Context, space []tune.Property) (*runningCluster, error) {
+	client, err := a.client.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &runningCluster{admin: kadm.NewClient(client), addresses: strings.Split(a.client.bootstrap, ","), before: map[string]*string{}, timeout: a.client.timeout, close: client.Close}
+	if len(r.addresses) == 1 {
+		r.pid = bench.ListenerPID(r.addresses[0])
+	}
+	described, err := r.admin.DescribeBrokerConfigs(ctx) // of no broker: cluster-wide
+	if err == nil && len(described) > 0 {
+		err = described[0].Err
+	}
+	if err != nil {
+		client.Close()
+		return nil, err
+	}
+	for _, p := range space {
+		r.before[p.Name] = nil
+		for _, d := range described {
+			for _, c := range d.Configs {
+				if c.Key == p.Name {
+					r.before[p.Name] = c.Value
+				}
+			}
+		}
+	}
+	return r, nil
+}
+
+// with sets properties; those that were set before and are not among them are as they were.
+func (r *runningCluster) with(ctx context.Context, settings []bench.Setting) (target, error) {
+	if err := r.alter(ctx, settings); err != nil {
+		return target{}, errors.Join(err, r.putBack(ctx))
+	}
+	return target{addresses: r.addresses, pid: r.pid, leave: func() error { return r.putBack(ctx) }}, nil
+}
+
+// putBack leaves every property as it was, interrupted or not.
+func (r *runningCluster) putBack(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
+	defer cancel()
+	if err := r.alter(ctx, nil); err != nil {
+		return fmt.Errorf("properties may not be as they were: %w", err)
+	}
+	return nil
+}
+
+// alter makes the properties what they were, but for the settings.
+func (r *runningCluster) alter(ctx context.Context, settings []bench.Setting) error {
+	values := map[string]*string{}
+	for name, value := range r.before {
+		values[name] = value
+	}
+	for _, s := range settings {
+		values[s.Name] = &s.Value
+	}
+	var changes []kadm.AlterConfig
+	for name, value := range values {
+		c := kadm.AlterConfig{Name: name, Value: value}
+		if value == nil {
+			c.Op = kadm.DeleteConfig
+		}
+		changes = append(changes, c)
+	}
+	answers, err := r.admin.AlterBrokerConfigs(ctx, changes)
+	for _, answer := range answers {
+		if err == nil && answer.Err != nil {
+			err = fmt.Errorf("%w: %s", answer.Err, answer.ErrMessage)
+		}
+	}
+	return err
+}
