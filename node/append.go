@@ -196,6 +196,7 @@ func (l *Loop) writeFailed(p *partition, err error) {
 	}
 	p.replica.Failed(plans, wire.KafkaStorageError, &l.eff)
 	l.apply(p)
+	l.noRoom(p, err)
 	l.fetchFailed(p)
 	if p.rollWanted { // the segment may have room now
 		p.rolling, p.rollWanted = false, false
@@ -205,7 +206,7 @@ func (l *Loop) writeFailed(p *partition, err error) {
 
 // passes says whether an error leaves what is on disk as it was: no room, or no descriptor. All others make it unknown.
 func passes(err error) bool {
-	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
+	return noRoom(err) || errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
 }
 
 // finishRuns journals the turn's runs and tells the state machines that they are written.
@@ -214,6 +215,7 @@ func (l *Loop) finishRuns() {
 		return
 	}
 	l.sync.journalRuns(l, l.runs)
+	l.readInstant()
 	for i := range l.runs {
 		run := &l.runs[i]
 		p := run.p
@@ -225,10 +227,12 @@ func (l *Loop) finishRuns() {
 		if p.replica.Policy() == replicate.FlushCommit {
 			l.sync.want(p)
 		}
+		p.stampWritten(last.LastOffset + 1)
 		p.replica.Written(last.LastOffset+1, &l.eff)
 		l.apply(p)
 		l.fetchable(p)
 		l.tryRoll(p)
+		p.giveBack()
 	}
 	clear(l.runs)
 	l.runs = l.runs[:0]

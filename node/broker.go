@@ -83,6 +83,22 @@ func (n *Node) CreateTopic(spec api.NewTopic) (wire.TopicID, wire.ErrorCode, str
 	return t.id, wire.None, ""
 }
 
+// CheckTopic has a controller judge a topic; a node of its own has nobody to ask.
+func (n *Node) CheckTopic(spec api.NewTopic) (wire.ErrorCode, string) {
+	if n.cluster != nil {
+		return n.cluster.checkTopic(spec)
+	}
+	return wire.None, ""
+}
+
+// CheckGrowth is CheckTopic for more partitions of a topic.
+func (n *Node) CheckGrowth(name string, count int32, assignment [][]wire.NodeID) (wire.ErrorCode, string) {
+	if n.cluster != nil {
+		return n.cluster.checkGrowth(name, count, assignment)
+	}
+	return wire.None, ""
+}
+
 // DeleteTopic forgets a topic durably.
 func (n *Node) DeleteTopic(name string, id wire.TopicID) wire.ErrorCode {
 	if n.cluster != nil {
@@ -242,9 +258,17 @@ type idBlock struct {
 // producerIDBlock is Kafka's block size: a restart leaves at most so many ids unused.
 const producerIDBlock = 1000
 
-// Partition is the state of one partition.
+// Partition is the state of one partition that this node leads.
 func (n *Node) Partition(topic string, index wire.PartitionIndex) (api.Partition, wire.ErrorCode) {
-	p, code := n.topics.named([]byte(topic)).leaderOf(index)
+	return viewOf(n.topics.named([]byte(topic)).leaderOf(index))
+}
+
+// Replica is the state of this node's replica of one partition.
+func (n *Node) Replica(topic string, index wire.PartitionIndex) (api.Partition, wire.ErrorCode) {
+	return viewOf(n.topics.named([]byte(topic)).replicaOf(index))
+}
+
+func viewOf(p *partition, code wire.ErrorCode) (api.Partition, wire.ErrorCode) {
 	if code != wire.None {
 		return nil, code
 	}

@@ -29,8 +29,10 @@ type brokerLifecycle struct {
 	// registered, unfenced and released are closed when the controller has registered the node, lets it serve, and lets it go.
 	registered, unfenced, released chan struct{}
 	fenced                         atomic.Bool
-	wake                           chan struct{}
-	stopped                        chan struct{}
+	// refused gets why the controller will never register the node.
+	refused chan error
+	wake    chan struct{}
+	stopped chan struct{}
 }
 
 // brokerRetry is the pause before a controller that did not answer is asked again.
@@ -38,7 +40,7 @@ const brokerRetry = 100 * time.Millisecond
 
 func newBrokerLifecycle(c *cluster) *brokerLifecycle {
 	b := &brokerLifecycle{
-		cluster: c, registered: make(chan struct{}), unfenced: make(chan struct{}), released: make(chan struct{}),
+		cluster: c, registered: make(chan struct{}), unfenced: make(chan struct{}), released: make(chan struct{}), refused: make(chan error, 1),
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	b.epoch.Store(int64(wire.NoBrokerEpoch))
@@ -96,7 +98,7 @@ func (b *brokerLifecycle) register() error {
 	if rack := c.node.Config().BrokerRack; rack != "" {
 		req.Rack = &rack
 	}
-	for _, f := range api.SupportedFeatures() {
+	for _, f := range api.SupportedFeatures(c.node) {
 		supported := kmsg.NewBrokerRegistrationRequestFeature()
 		supported.Name, supported.MinSupportedVersion, supported.MaxSupportedVersion = f.Name, f.Min, f.Max
 		req.Features = append(req.Features, supported)
@@ -112,13 +114,29 @@ func (b *brokerLifecycle) register() error {
 		return err
 	}
 	r := resp.(*kmsg.BrokerRegistrationResponse)
-	if r.ErrorCode != 0 {
+	switch wire.ErrorCode(r.ErrorCode) {
+	case wire.None:
+	case wire.UnsupportedVersion: // no later try ends otherwise
+		b.refuse(errTooOld)
+		fallthrough
+	default:
 		return fmt.Errorf("node: registration: %w", kafkaError(r.ErrorCode))
 	}
 	b.epoch.Store(r.BrokerEpoch)
 	slog.Info("registered with the controller", "node", req.BrokerID, "brokerEpoch", r.BrokerEpoch)
 	closeOnce(b.registered)
 	return nil
+}
+
+// errTooOld: the cluster has a feature at a level that this release does not know.
+var errTooOld = errors.New("the cluster has a feature, ringmill.format for one, finalized at a level that this release does not know")
+
+// refuse ends the node's start. A node that runs, and was unregistered before it asks so, stays fenced and says why.
+func (b *brokerLifecycle) refuse(why error) {
+	select {
+	case b.refused <- why:
+	default:
+	}
 }
 
 // brokerRegistrationVersion is the newest that is sent: the first with log directories' ids and the previous epoch (KIP-858, KIP-966).
@@ -132,6 +150,9 @@ func (b *brokerLifecycle) heartbeat() (time.Duration, error) {
 	req.BrokerID, req.BrokerEpoch = int32(c.node.Config().NodeID), b.epoch.Load()
 	req.CurrentMetadataOffset = int64(c.node.Image().Version()) - 1
 	req.WantFence, req.WantShutdown = !b.caughtUp.Load(), b.leaving.Load()
+	if lacking := c.node.lacking.told(); len(lacking) > 0 {
+		req.UnknownTags.Set(tagLacking, appendLacking(nil, lacking))
+	}
 	resp, err := c.askController(req)
 	if err != nil {
 		return 0, err
@@ -141,10 +162,11 @@ func (b *brokerLifecycle) heartbeat() (time.Duration, error) {
 	case wire.None:
 	case wire.StaleBrokerEpoch, wire.BrokerIDNotRegistered: // unregistered, or another run of this node came in between
 		b.epoch.Store(int64(wire.NoBrokerEpoch))
-		return 0, fmt.Errorf("node: heartbeat: %w", kafkaError(r.ErrorCode))
+		fallthrough
 	default:
 		return 0, fmt.Errorf("node: heartbeat: %w", kafkaError(r.ErrorCode))
 	}
+	c.node.compareClocks(r, time.Now())
 	if was := b.fenced.Swap(r.IsFenced); was && !r.IsFenced {
 		slog.Info("the controller lets this node serve", "brokerEpoch", req.BrokerEpoch)
 		closeOnce(b.unfenced)
@@ -152,11 +174,17 @@ func (b *brokerLifecycle) heartbeat() (time.Duration, error) {
 	if r.ShouldShutdown {
 		closeOnce(b.released)
 	}
-	if r.IsFenced && b.caughtUp.Load() || b.leaving.Load() && !r.ShouldShutdown {
+	switch {
+	case b.leaving.Load() && !r.ShouldShutdown:
+		return leavingPause, nil
+	case r.IsFenced && b.caughtUp.Load():
 		return brokerRetry, nil
 	}
 	return time.Duration(c.node.Config().BrokerHeartbeatMS) * time.Millisecond, nil
 }
+
+// leavingPause is the pause between the heartbeats of a node that waits to be let go: a few syncs of the metadata's log.
+const leavingPause = 20 * time.Millisecond
 
 // brokerHeartbeatVersion is the newest that is sent.
 const brokerHeartbeatVersion = 1
@@ -177,13 +205,13 @@ func (b *brokerLifecycle) serve() {
 }
 
 // leave asks the controller to lead this node's partitions elsewhere, and waits until it has, or for patience; not nearly so long
-// where there is no controller to ask, as when all nodes of a cluster stop.
+// where there is no controller to ask, and not at all where there will be none, as when all nodes of a cluster stop.
 func (b *brokerLifecycle) leave(patience time.Duration) {
 	b.leaving.Store(true)
 	b.nudge()
 	ticker := time.NewTicker(brokerRetry)
 	defer ticker.Stop()
-	began, heard := time.Now(), time.Now()
+	began, heard, many := time.Now(), time.Now(), time.Now()
 	for {
 		select {
 		case <-b.released:
@@ -195,7 +223,13 @@ func (b *brokerLifecycle) leave(patience time.Duration) {
 		if b.cluster.quorum.view.Load().controller != wire.NoNode {
 			heard = time.Now()
 		}
+		if !b.cluster.fewVoters() {
+			many = time.Now()
+		}
 		switch {
+		case time.Since(many) > fewVotersPatience:
+			slog.Info("too few voters are left for a controller to move this node's leaders away")
+			return
 		case time.Since(heard) > leaderlessPatience:
 			slog.Warn("there is no controller to move this node's leaders away")
 			return
@@ -205,6 +239,9 @@ func (b *brokerLifecycle) leave(patience time.Duration) {
 		}
 	}
 }
+
+// fewVotersPatience is how long a node that stops believes that the voters that gossip misses come back.
+const fewVotersPatience = 300 * time.Millisecond
 
 // leaderlessPatience is how long a node that stops waits for a new controller: two elections.
 const leaderlessPatience = 8 * time.Second

@@ -46,6 +46,17 @@ func (t *topic) leaderOf(i wire.PartitionIndex) (*partition, wire.ErrorCode) {
 	return t.parts[i], wire.None
 }
 
+// replicaOf is a partition that this node has a replica of, leading or not, or what a client is told that looks for it here. t may be nil.
+func (t *topic) replicaOf(i wire.PartitionIndex) (*partition, wire.ErrorCode) {
+	switch {
+	case t == nil || i < 0 || int(i) >= len(t.parts):
+		return nil, wire.UnknownTopicOrPartition
+	case t.parts[i] == nil:
+		return nil, wire.NotLeaderOrFollower
+	}
+	return t.parts[i], wire.None
+}
+
 // led are the partitions that this node leads.
 func (t *topic) led() (led []wire.PartitionIndex) {
 	for i, p := range t.parts {

@@ -59,14 +59,7 @@ func (n *Node) hasStopped() bool {
 // cleanerPauseMin keeps a back-off of 0 from spinning.
 const cleanerPauseMin = 10 * time.Millisecond
 
-func (c *cleaner) pause(d time.Duration) {
-	timer := time.NewTimer(max(d, cleanerPauseMin))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-c.node.quit:
-	}
-}
+func (c *cleaner) pause(d time.Duration) { c.node.sleep(max(d, cleanerPauseMin)) }
 
 // dirtiest picks the log to clean; nil if none is dirty enough.
 func (c *cleaner) dirtiest() (best *partition) {
@@ -123,6 +116,7 @@ func (c *cleaner) failed(p *partition, err error) {
 	default:
 		slog.Error("log is not compacted any more until a restart", "partition", p.name(), "error", err)
 		c.uncleanable[p] = true
+		c.node.scrubber.suspect(p, 0)
 	}
 }
 

@@ -29,6 +29,8 @@ type cluster struct {
 	// id is the cluster's, nil before the node belongs to one.
 	id    atomic.Pointer[string]
 	agent *member.Agent
+	// left is closed when the others were told that this node stops, nil before it tells them.
+	left chan struct{}
 	// quorum and follower are there once the node belongs to the cluster, and member says so to other goroutines than the start's.
 	quorum   *quorumService
 	follower *follower
@@ -95,6 +97,41 @@ func (c *cluster) leave() {
 	}
 	c.broker.leave(leavePatience)
 	c.handOver()
+	c.tellLeave()
+}
+
+// tellLeave tells the others by gossip that this node stops, which takes some tenths of a second, while it goes on stopping.
+func (c *cluster) tellLeave() {
+	if c.agent == nil || c.left != nil {
+		return
+	}
+	c.left = make(chan struct{})
+	go func() {
+		defer close(c.left)
+		_ = c.agent.Leave()
+	}()
+}
+
+// fewVoters says that too few voters are there, as gossip has it, to elect a controller.
+func (c *cluster) fewVoters() bool {
+	there := make(map[wire.NodeID]bool)
+	for _, m := range c.agent.Members() {
+		there[m.NodeID] = true
+	}
+	few := false
+	c.quorum.inbox.do(func() {
+		voters, present := 0, 0
+		for _, m := range c.quorum.q.Members() {
+			if m.Voter {
+				voters++
+				if there[m.NodeID] || m.NodeID == c.node.Config().NodeID {
+					present++
+				}
+			}
+		}
+		few = present <= voters/2
+	})
+	return few
 }
 
 // leavePatience is how long a node waits for its leaders to be moved away before it stops all the same.
@@ -115,7 +152,8 @@ func (c *cluster) close() {
 		<-f.stopped
 	}
 	c.peers.close()
-	if c.agent != nil {
-		_ = c.agent.Leave()
+	c.tellLeave()
+	if c.left != nil {
+		<-c.left
 	}
 }

@@ -33,7 +33,7 @@ func (c *cluster) change(records ...image.Record) (wire.ErrorCode, string) {
 func (c *cluster) decideHere(f func(*controller.Controller, *image.Image, time.Duration) []image.Record) wire.ErrorCode {
 	code := c.decide(f)
 	if code == wire.None {
-		c.follower.await(c.follower.latest().Version(), followPatience)
+		c.ready()
 	}
 	return code
 }
@@ -50,12 +50,7 @@ func (c *cluster) createTopic(spec api.NewTopic) (id wire.TopicID, code wire.Err
 	case !here:
 		return id, wire.NotController, ""
 	}
-	if spec.Assignment != nil { // as CreateTopic has it
-		spec.Partitions, spec.ReplicationFactor = -1, -1
-	}
-	t := controller.TopicSpec{
-		Name: spec.Name, ID: newUUID(), Partitions: spec.Partitions, ReplicationFactor: spec.ReplicationFactor, Assignment: spec.Assignment, Configs: spec.Configs,
-	}
+	t := topicSpec(spec)
 	var refused controller.Refusal
 	decided := c.decideHere(func(logic *controller.Controller, m *image.Image, _ time.Duration) (records []image.Record) {
 		records, refused = logic.CreateTopic(m, t)
@@ -68,6 +63,45 @@ func (c *cluster) createTopic(spec api.NewTopic) (id wire.TopicID, code wire.Err
 		return wire.TopicID{}, refused.Code, refused.Message
 	}
 	return t.ID, wire.None, ""
+}
+
+// topicSpec is a new topic as the controller takes it, with an id.
+func topicSpec(t api.NewTopic) controller.TopicSpec {
+	if t.Assignment != nil { // as CreateTopic has it
+		t.Partitions, t.ReplicationFactor = -1, -1
+	}
+	return controller.TopicSpec{
+		Name: t.Name, ID: newUUID(), Partitions: t.Partitions, ReplicationFactor: t.ReplicationFactor, Assignment: t.Assignment, Configs: t.Configs,
+	}
+}
+
+// checkTopic has the controller place a topic that is not made.
+func (c *cluster) checkTopic(spec api.NewTopic) (wire.ErrorCode, string) {
+	return c.wouldRefuse(func(logic *controller.Controller, m *image.Image) controller.Refusal {
+		_, refused := logic.CreateTopic(m, topicSpec(spec))
+		return refused
+	})
+}
+
+// checkGrowth has the controller place partitions that are not made.
+func (c *cluster) checkGrowth(name string, count int32, assignment [][]wire.NodeID) (wire.ErrorCode, string) {
+	return c.wouldRefuse(func(logic *controller.Controller, m *image.Image) controller.Refusal {
+		_, refused := logic.CreatePartitions(m, name, count, assignment)
+		return refused
+	})
+}
+
+// wouldRefuse has the controller say what it would decide, and decides nothing.
+func (c *cluster) wouldRefuse(f func(*controller.Controller, *image.Image) controller.Refusal) (wire.ErrorCode, string) {
+	var refused controller.Refusal
+	code := c.decide(func(logic *controller.Controller, m *image.Image, _ time.Duration) []image.Record {
+		refused = f(logic, m)
+		return nil
+	})
+	if code != wire.None {
+		return code, ""
+	}
+	return refused.Code, refused.Message
 }
 
 func (c *cluster) deleteTopic(name string, id wire.TopicID) wire.ErrorCode {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/control/quorum"
+	"github.com/ringmill/ringmill/wire"
 )
 
 // inCluster says whether the node is one of several: by its configuration, or because it was at its last start.
@@ -27,8 +28,10 @@ func (n *Node) inCluster() (bool, error) {
 // cluster: that is how it comes to belong to it. Clients are served when it has caught up.
 func (n *Node) openCluster() error {
 	n.cluster = newCluster(n)
+	n.restrict()
 	n.image.Store(new(image.Image))
 	for _, step := range []func() error{
+		n.checkNodesMayAsk,
 		n.bind,
 		func() error { return n.openDirs(n.seams.fs) },
 		n.checkNotAlone,
@@ -70,11 +73,25 @@ func (c *cluster) belong() error {
 	if err := c.openQuorum(); err != nil {
 		return err
 	}
+	go c.callOn()
 	if err := c.agent.SetInfo(c.info(true)); err != nil {
 		c.node.log.throttled("the others are told late that this node belongs to the cluster", "error", err)
 	}
 	return nil
 }
+
+// callOn tells the others where this node is, as long as it has heard of no controller. One that votes makes itself heard by standing for election;
+// one that only follows, at another address than before, waits for a controller that does not find it.
+func (c *cluster) callOn() {
+	for c.node.sleep(callOnPause) && c.quorum.view.Load().controller == wire.NoNode {
+		if _, err := c.join(c.clusterID()); err != nil {
+			c.node.log.throttled("another node does not take note of this one's address", "error", err)
+		}
+	}
+}
+
+// callOnPause is how long a controller may take to be heard of, and the pause between two calls.
+const callOnPause = time.Second
 
 // register makes the node known to the controller, and waits until it has followed the metadata to its own registration: then it knows all
 // that was decided before it came.
@@ -108,6 +125,8 @@ func (c *cluster) await(done <-chan struct{}) error {
 			return errInterrupted
 		case <-c.node.failed:
 			return c.node.failure
+		case why := <-c.broker.refused:
+			return &StartError{Path: "cluster " + c.clusterID(), Problem: why.Error(), Cure: "install the release that the other nodes run; ringmill cluster upgrade status shows the levels"}
 		case <-time.After(waitingLine):
 			slog.Info("this node waits for the controller", "cluster", c.clusterID(), "controller", int(c.quorum.view.Load().controller))
 		}
@@ -120,11 +139,11 @@ const waitingLine = 10 * time.Second
 // followFirst takes up the metadata that the node has caught up with.
 func (n *Node) followFirst() error {
 	m := n.cluster.follower.latest()
-	n.image.Store(m)
+	n.publish(m)
 	return n.applyDynamicConfig(m)
 }
 
-// serveCluster has clients served: the controller lets the node serve once it has caught up.
+// serve has clients served: the controller lets the node serve once it has caught up.
 func (c *cluster) serve() error {
 	c.follower.begin(c.node.Image())
 	c.broker.serve()

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/ringmill/ringmill/control/controller"
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/node/config"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -42,13 +42,19 @@ func (n *Node) Control(req kmsg.Request) kmsg.Response {
 	return n.cluster.control(req)
 }
 
-// controllerConfig is what the controller goes by.
-func (n *Node) controllerConfig() controller.Config {
+// staticConfig is the node's configuration without what is set at run time.
+func (n *Node) staticConfig() *config.Config {
 	cfg := n.Config()
 	static, err := cfg.WithDynamic(nil, nil)
 	if err != nil {
-		static = cfg
+		return cfg
 	}
+	return static
+}
+
+// controllerConfig is what the controller goes by.
+func (n *Node) controllerConfig() controller.Config {
+	cfg, static := n.Config(), n.staticConfig()
 	c := controller.Config{
 		SessionTimeout:           time.Duration(cfg.BrokerSessionTimeoutMS) * time.Millisecond,
 		NumPartitions:            cfg.NumPartitions,
@@ -67,7 +73,7 @@ func (n *Node) controllerConfig() controller.Config {
 			topic, err := static.Topic(nil)
 			return err == nil && topic.UncleanLeaderElectionEnabled
 		},
-		Random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		Random: newRandom(),
 	}
 	if cfg.AutoLeaderRebalance {
 		c.LeaderRebalance = time.Duration(cfg.LeaderImbalanceCheckS) * time.Second

@@ -114,15 +114,7 @@ func (n *Node) answerCold(l *Loop, call *coldCall) ([]byte, error) {
 // answer has a request answered here, or by the controller where that is its to do.
 func (n *Node) answer(frame []byte, broker api.Broker, req *api.Request, gone <-chan struct{}) ([]byte, error) {
 	if n.cluster != nil && api.ForController(req.Header.Key) && !api.HereAlone(req) {
-		body, err := n.cluster.forward(req, gone)
-		switch {
-		case err == nil:
-			return append(frame, body...), nil
-		case errors.Is(err, errGone) || errors.Is(err, errStopping):
-			return nil, err
-		case !errors.Is(err, errControllerHere): // the answer says NOT_CONTROLLER
-			n.log.throttled("a request for the controller is answered without it", "api", req.Header.Key.String(), "error", err)
-		}
+		return n.cluster.answerOrForward(frame, broker, req, gone)
 	}
 	return api.Answer(frame, broker, req)
 }
@@ -183,7 +175,7 @@ func (l *Loop) finishCold(call *coldCall, frame []byte, err error) {
 	if call.request.Client.Software != "" {
 		c.client.Software = call.request.Client.Software
 	}
-	call.pending.answer = frame
+	call.pending.answer, call.pending.throttleMS = frame, call.request.ThrottleMS
 	c.mute(call.request.ThrottleMS)
 	l.complete(call.pending)
 }

@@ -49,6 +49,7 @@ type Conn struct {
 
 	fetch  fetchRequest
 	client api.Client
+	grants grants
 	// shares says that a share session may have been opened on it.
 	shares bool
 	listen *listener

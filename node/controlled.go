@@ -11,14 +11,18 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// control has the controller answer a request of Kafka's protocol, and waits until what it decided has been applied. Where this
-// node is not the controller the answer is NOT_CONTROLLER.
+// control has the controller answer a request of Kafka's protocol, and waits until what it decided has been applied, or is confirmed. Where
+// this node is not the controller the answer is NOT_CONTROLLER.
 func (c *cluster) control(req kmsg.Request) kmsg.Response {
+	mark := c.quorum.mark()
 	var resp kmsg.Response
 	code := c.decide(func(logic *controller.Controller, m *image.Image, now time.Duration) (records []image.Record) {
 		resp, records = c.decideOn(logic, m, now, req)
 		return records
 	})
+	if code == wire.None && !goesOn(resp) {
+		code = c.confirm(mark)
+	}
 	if code != wire.None {
 		resp = refusedResponse(req, code)
 	}
@@ -28,8 +32,13 @@ func (c *cluster) control(req kmsg.Request) kmsg.Response {
 
 // decide has the controller decide something, and waits until its records have been applied; see quorumService.ask.
 func (c *cluster) decide(f func(*controller.Controller, *image.Image, time.Duration) []image.Record) wire.ErrorCode {
+	return c.awaitCode(func(then func(wire.ErrorCode)) { c.quorum.ask(f, then) })
+}
+
+// awaitCode begins something that the quorum's goroutine ends, and waits for that: NOT_CONTROLLER if the node stops before.
+func (c *cluster) awaitCode(begin func(then func(wire.ErrorCode))) wire.ErrorCode {
 	done := make(chan wire.ErrorCode, 1)
-	c.quorum.ask(f, func(code wire.ErrorCode) { done <- code })
+	begin(func(code wire.ErrorCode) { done <- code })
 	select {
 	case code := <-done:
 		return code
@@ -43,6 +52,12 @@ func (c *cluster) decide(f func(*controller.Controller, *image.Image, time.Durat
 	}
 }
 
+// goesOn reports whether a response is that of a heartbeat after which the node goes on as before.
+func goesOn(resp kmsg.Response) bool {
+	beat, ok := resp.(*kmsg.BrokerHeartbeatResponse)
+	return ok && beat.ErrorCode == 0 && !beat.ShouldShutdown
+}
+
 // decideOn finds the controller's method for a request.
 func (c *cluster) decideOn(logic *controller.Controller, m *image.Image, now time.Duration, req kmsg.Request) (kmsg.Response, []image.Record) {
 	switch r := req.(type) {
@@ -53,7 +68,9 @@ func (c *cluster) decideOn(logic *controller.Controller, m *image.Image, now tim
 		}
 		return resp, records
 	case *kmsg.BrokerHeartbeatRequest:
-		return answered(logic.Heartbeat(m, now, r))
+		records, resp := logic.Heartbeat(m, now, r, lackingOf(r)...)
+		tellClock(resp, time.Now())
+		return resp, records
 	case *kmsg.UnregisterBrokerRequest:
 		return answered(logic.UnregisterBroker(m, r))
 	case *kmsg.AlterPartitionRequest:
@@ -65,7 +82,7 @@ func (c *cluster) decideOn(logic *controller.Controller, m *image.Image, now tim
 	case *kmsg.ListPartitionReassignmentsRequest:
 		return logic.ListPartitionReassignments(m, r), nil
 	case *kmsg.AllocateProducerIDsRequest:
-		return allocateProducerIDs(m, r)
+		return answered(logic.AllocateProducerIDs(m, r))
 	}
 	return refusedResponse(req, wire.InvalidRequest), nil
 }
@@ -80,19 +97,4 @@ func refusedResponse(req kmsg.Request, code wire.ErrorCode) kmsg.Response {
 	resp := req.ResponseKind()
 	reflect.ValueOf(resp).Elem().FieldByName("ErrorCode").SetInt(int64(code))
 	return resp
-}
-
-// allocateProducerIDs gives a node a block of producer ids that nobody has (KIP-730).
-func allocateProducerIDs(m *image.Image, req *kmsg.AllocateProducerIDsRequest) (kmsg.Response, []image.Record) {
-	b := m.Broker(wire.NodeID(req.BrokerID))
-	switch {
-	case b == nil:
-		return refusedResponse(req, wire.BrokerIDNotRegistered), nil
-	case b.Epoch != wire.BrokerEpoch(req.BrokerEpoch):
-		return refusedResponse(req, wire.StaleBrokerEpoch), nil
-	}
-	resp := kmsg.NewPtrAllocateProducerIDsResponse()
-	first := m.NextProducerID()
-	resp.ProducerIDStart, resp.ProducerIDLen = int64(first), producerIDBlock
-	return resp, []image.Record{image.ProducerIDsRecord{Next: first + producerIDBlock}}
 }

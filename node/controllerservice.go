@@ -3,6 +3,8 @@ package node
 import (
 	"errors"
 	"log/slog"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringmill/ringmill/control/controller"
@@ -28,10 +30,15 @@ type controllerService struct {
 	base    *image.Image
 	waiting []func(wire.ErrorCode)
 	// flying are the proposals that are not applied yet, oldest first; changes those who wait for a change of members.
-	flying   []proposal
-	changes  map[uint64]func(wire.ErrorCode)
-	proposed uint64 // the last proposal's number
-	nextTick time.Time
+	flying  []proposal
+	changes map[uint64]func(wire.ErrorCode)
+	// asking want to know whether this node is still the controller; confirming are the questions that are not answered yet, oldest first.
+	asking     []func(wire.ErrorCode)
+	confirming []confirmation
+	// numbered is the last number that was given to a proposal, a change or a question, confirmed the greatest of those by which a majority
+	// has said since that this node was the controller. The goroutine writes them, others read them.
+	numbered, confirmed atomic.Uint64
+	nextTick            time.Time
 }
 
 // proposal is a batch on its way through the quorum.
@@ -78,12 +85,33 @@ func (c *controllerService) begin(term uint64) {
 	c.term, c.working = term, c.quorum.image
 	c.logic = controller.New(c.quorum.node.controllerConfig())
 	c.logic.BecomeController(c.working, c.now())
+	c.add(c.logic.AlterConfigs(c.working, c.commonMinISR()...), func(wire.ErrorCode) {})
 	slog.Info("this node is the controller", "term", term)
 	for _, m := range c.quorum.q.Members() { // the controller before may be among them
 		if c.quorum.gone[m.RaftID()] {
 			c.lost(m.NodeID)
 		}
 	}
+}
+
+// commonMinISR are the records that have all nodes go by one min.insync.replicas, whatever their files say: by this node's where the
+// cluster has none yet. See checkMinISR in node/api for why.
+func (c *controllerService) commonMinISR() (records []image.Record) {
+	const key = "min.insync.replicas"
+	of := func(node string, value *string) {
+		records = append(records, image.ConfigRecord{Resource: image.Resource{Type: image.BrokerResource, Name: node}, Key: key, Value: value})
+	}
+	if _, set := c.working.BrokerConfigs("")[key]; !set {
+		value := strconv.Itoa(c.quorum.node.staticConfig().MinInSyncReplicas())
+		of("", &value)
+	}
+	for b := range c.working.Brokers() {
+		node := strconv.Itoa(int(b.ID))
+		if _, set := c.working.BrokerConfigs(node)[key]; set {
+			of(node, nil)
+		}
+	}
+	return records
 }
 
 // end refuses what is under way. What was proposed may be committed all the same, as with Apache Kafka; clients try again.
@@ -99,6 +127,11 @@ func (c *controllerService) end() {
 	for _, then := range c.changes {
 		refused = append(refused, then)
 	}
+	refused = append(refused, c.asking...)
+	for _, q := range c.confirming {
+		refused = append(refused, q.waiting...)
+	}
+	c.asking, c.confirming = nil, nil
 	c.logic, c.working, c.batch, c.base, c.waiting, c.flying = nil, nil, nil, nil, nil, nil
 	clear(c.changes)
 	for _, then := range refused {
@@ -108,7 +141,7 @@ func (c *controllerService) end() {
 
 // ask has the controller decide something; on any goroutine. f runs on the quorum's goroutine, with the working image, and gives
 // the records of its decision; then is called when they have been applied, or with the reason why they are not. A decision
-// without records is answered after those that were made before it.
+// without records is answered after those that were made before it; who tells it to others confirms it first (confirm.go).
 func (s *quorumService) ask(f func(c *controller.Controller, m *image.Image, now time.Duration) []image.Record, then func(wire.ErrorCode)) {
 	s.inbox.put(func() {
 		c := &s.controller
@@ -155,8 +188,7 @@ func (c *controllerService) propose() {
 	if c.logic == nil || len(c.batch) == 0 {
 		return
 	}
-	c.proposed++
-	p := proposal{number: c.proposed, image: c.working, waiting: c.waiting}
+	p := proposal{number: c.numbered.Add(1), image: c.working, waiting: c.waiting}
 	data := image.AppendRecords(nil, c.base.Version(), c.batch)
 	c.batch, c.base, c.waiting = nil, nil, nil
 	err := c.quorum.q.Propose(p.number, data)
@@ -200,9 +232,10 @@ func (c *controllerService) own(e *quorum.Entry) *image.Image {
 // applied answers those whose proposals have been applied.
 func (c *controllerService) applied() {
 	for len(c.flying) > 0 && c.flying[0].image.Version() <= c.quorum.image.Version() {
-		done := c.flying[0].waiting
+		done := c.flying[0]
 		c.flying = c.flying[1:]
-		for _, then := range done {
+		c.affirmed(done.number)
+		for _, then := range done.waiting {
 			then(wire.None)
 		}
 	}
@@ -234,6 +267,7 @@ func (c *controllerService) tick() {
 	}
 	c.nextTick = time.Now().Add(controllerTick)
 	c.followEndpoints()
+	c.keepVoters()
 	if records := c.logic.Tick(c.working, c.now()); len(records) > 0 {
 		c.add(records, func(wire.ErrorCode) {})
 	}

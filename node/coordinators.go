@@ -182,10 +182,11 @@ func (s *coordinatorService[C, E]) each(f func(*shard[C])) {
 	}
 }
 
-// load replays a partition into a coordinator and hands that to the goroutine. Where the shard has ended meanwhile nobody asks for it.
+// load replays a partition into a coordinator and hands that to the goroutine, which serves with it once all of it is safe. Where the shard
+// has ended meanwhile nobody asks for it.
 func (s *coordinatorService[C, E]) load(shard *shard[C], p *partition) {
 	fresh := s.kind.empty(p)
-	err := s.node.readRecords(p, func(batch wire.RecordBatch, rec wire.Record) {
+	end, err := s.node.readRecords(p, func(batch wire.RecordBatch, rec wire.Record) {
 		if err := s.kind.replay(fresh, batch, rec); err != nil {
 			s.node.log.throttled("a "+s.kind.record+" makes no sense and is left out", "partition", p.name(), "error", err)
 		}
@@ -201,11 +202,47 @@ func (s *coordinatorService[C, E]) load(shard *shard[C], p *partition) {
 			slog.Error(s.kind.coordinator+" cannot be loaded; its "+s.kind.keeps+" stay unavailable", "partition", p.name(), "error", err)
 			return
 		}
-		shard.coordinator = fresh
-		s.kind.apply(shard, s.kind.begin(shard))
-		shard.endLoading()
+		if p.safe(end) {
+			s.serve(shard, fresh)
+			return
+		}
+		go func() {
+			if s.node.awaitSafe(p, shard.leaderEpoch, end) {
+				s.inbox.put(func() { s.serve(shard, fresh) })
+			}
+		}()
 	})
 }
+
+// serve has a shard serve with the coordinator that has read its partition.
+func (s *coordinatorService[C, E]) serve(shard *shard[C], fresh C) {
+	if shard.ended {
+		return
+	}
+	shard.coordinator = fresh
+	s.kind.apply(shard, s.kind.begin(shard))
+	shard.endLoading()
+}
+
+// safe says that all below end is below the high watermark: every later leader has it. What is above it a new leader may have of the one
+// before; who was told of that, or got a marker of a transaction that is decided there, would see it undone if the leader after it has it not.
+func (p *partition) safe(end wire.Offset) bool {
+	return wire.Offset(p.published.highWatermark.Load()) >= end
+}
+
+// awaitSafe waits until all below end is safe; false if this node leads the partition under that epoch no more, or stops. The high watermark
+// of a new leader rises when the others in sync have asked it for more.
+func (n *Node) awaitSafe(p *partition, epoch wire.LeaderEpoch, end wire.Offset) bool {
+	for !p.safe(end) {
+		if p.gone.Load() || wire.LeaderEpoch(p.published.leaderEpoch.Load()) != epoch || !n.sleep(safePause) {
+			return false
+		}
+	}
+	return true
+}
+
+// safePause is between two looks at the high watermark: it rises a round trip after the followers have heard of their leader.
+const safePause = 10 * time.Millisecond
 
 // shardOf is the shard of a key; nil while there are none, and where another node has it. Kafka hashes groups, transactional ids
 // and share partitions alike.

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -15,7 +17,7 @@ func (c *cluster) describeQuorum(req *kmsg.DescribeQuorumRequest) kmsg.Response 
 	resp := kmsg.NewPtrDescribeQuorumResponse()
 	resp.SetVersion(req.Version)
 	var status quorum.Status
-	if !c.quorum.do(func() { status = c.quorum.q.Status() }) || !status.IsLeader {
+	if !c.quorum.inbox.do(func() { status = c.quorum.q.Status() }) || !status.IsLeader {
 		resp.ErrorCode = int16(wire.NotController)
 		return resp
 	}
@@ -23,6 +25,7 @@ func (c *cluster) describeQuorum(req *kmsg.DescribeQuorumRequest) kmsg.Response 
 	p := kmsg.NewDescribeQuorumResponseTopicPartition()
 	p.ErrorMessage = new(string)
 	p.LeaderID, p.LeaderEpoch, p.HighWatermark = int32(status.Leader.NodeID), int32(status.Term), int64(status.Commit)+1
+	slices.SortFunc(status.Members, func(a, b quorum.MemberStatus) int { return cmp.Compare(a.NodeID, b.NodeID) }) // the quorum has them in an order of its own
 	for i := range status.Members {
 		m := &status.Members[i]
 		r := replicaState(m)
@@ -68,30 +71,44 @@ func quorumNode(m *quorum.MemberStatus) kmsg.DescribeQuorumResponseNode {
 // addVoter lets a member of the quorum vote (KIP-853).
 func (c *cluster) addVoter(req *kmsg.AddRaftVoterRequest) kmsg.Response {
 	resp := kmsg.NewPtrAddRaftVoterResponse()
-	key := quorum.ReplicaKey{NodeID: wire.NodeID(req.VoterID), DirectoryID: req.VoterDirectoryID}
-	code, why := c.changeVoters(req.ClusterID, key, func(q *quorum.Quorum, number uint64) error { return q.AddVoter(number, key) })
+	code, why := c.changeVoters(req.ClusterID, quorum.ReplicaKey{NodeID: wire.NodeID(req.VoterID), DirectoryID: req.VoterDirectoryID}, mayVote, (*quorum.Quorum).AddVoter)
 	resp.ErrorCode, resp.ErrorMessage = int16(code), &why
 	return resp
 }
 
-// removeVoter lets a member of the quorum vote no more (KIP-853).
+// removeVoter lets a member of the quorum vote no more (KIP-853). A node that is still registered goes on learning from the quorum; one that is
+// not has left the cluster, and leaves the quorum too.
 func (c *cluster) removeVoter(req *kmsg.RemoveRaftVoterRequest) kmsg.Response {
 	resp := kmsg.NewPtrRemoveRaftVoterResponse()
-	key := quorum.ReplicaKey{NodeID: wire.NodeID(req.VoterID), DirectoryID: req.VoterDirectoryID}
-	code, why := c.changeVoters(req.ClusterID, key, func(q *quorum.Quorum, number uint64) error { return q.RemoveVoter(number, key) })
+	named := quorum.ReplicaKey{NodeID: wire.NodeID(req.VoterID), DirectoryID: req.VoterDirectoryID}
+	code, why := c.changeVoters(req.ClusterID, named, mayBeRemoved, (*quorum.Quorum).RemoveVoter)
+	if code == wire.None && c.node.Image().Broker(named.NodeID) == nil {
+		if _, err := c.removeLearners(func(key quorum.ReplicaKey) bool { return key == named }); err != nil { // it votes no more: UnregisterBroker does the rest
+			c.node.log.throttled("a node that is not registered stays in the metadata quorum", "member", named.String(), "error", err)
+		}
+	}
 	resp.ErrorCode, resp.ErrorMessage = int16(code), &why
 	return resp
 }
 
-// changeVoters judges a change of the voters, in the words of Kafka's AddVoterHandler and RemoveVoterHandler, and makes it.
-func (c *cluster) changeVoters(cluster *string, key quorum.ReplicaKey, change func(*quorum.Quorum, uint64) error) (wire.ErrorCode, string) {
+// changeVoters judges a change of the voters and makes it.
+func (c *cluster) changeVoters(cluster *string, named quorum.ReplicaKey, judge voterJudge, change voterChange) (wire.ErrorCode, string) {
 	if cluster != nil && *cluster != c.clusterID() {
 		return wire.InconsistentClusterID, "the request is for cluster " + *cluster + ", this is " + c.clusterID()
 	}
-	err := c.changeMembers(change)
+	refused, why := wire.None, ""
+	err := c.changeMembers(func(q *quorum.Quorum, number uint64) error {
+		key := memberKey(c.quorum.controller.working, named)
+		if refused, why = judge(q.Members(), key); refused != wire.None {
+			return errRefused
+		}
+		return change(q, number, key)
+	})
 	switch {
 	case err == nil:
 		return wire.None, ""
+	case errors.Is(err, errRefused):
+		return refused, why
 	case errors.Is(err, quorum.ErrNotLeader), errors.Is(err, errNoController):
 		return wire.NotController, ""
 	case errors.Is(err, quorum.ErrMember):
@@ -110,8 +127,7 @@ func (c *cluster) changeMembers(change func(q *quorum.Quorum, number uint64) err
 			done <- errNoController
 			return
 		}
-		s.controller.proposed++
-		number := s.controller.proposed
+		number := s.controller.numbered.Add(1)
 		if err := change(s.q, number); err != nil {
 			done <- err
 			return

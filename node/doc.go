@@ -23,6 +23,9 @@
 // Compaction is one goroutine's too (cleaner); whoever opens a log's files by name keeps them from being swapped meanwhile
 // (partition.named, holdNames).
 //
+// One goroutine reads and checks what the disks have (scrubber); what turns out to be damaged, lost or on a failed disk is given up before
+// the controller, and fetched again (lackingReplicas).
+//
 // A move of a log to another log directory is a goroutine's (logMove): it copies the files while the log is served, and holds the
 // partition (partition.held) for the moment in which the two directories change names.
 //
@@ -41,6 +44,17 @@
 //
 // Nothing on a loop blocks: files are opened, rolled, read cold and synced in the background or on the ring; an append
 // is inline only where the file system would hand it to a worker thread anyway and it is small (logDir.inlineAppends).
+//
+// # Stages
+//
+// Each request carries stamps (requestTimes; a produced batch has its own, itemTimes), which cost a few additions: the loop's clock is read
+// at the beginning of a turn (mono), after appends and after sends (instant), not a request. They split the request's time without gaps:
+//
+//	received ┤ queued ┤ [handled] ┤ [mailbox] ┤ [purgatory] ┤ appended ┤ synced ┤ replicated ┤ [mailbox] ┤ sent
+//	         └arrived            └ dispatch                 └ planned  └ written└ round over └ finished  └ complete   └ total
+//
+// Each loop has histograms of its own (stageTimes), plain integers that it copies when it is sent a message by who wants to see them
+// (stageScrapes). docs/metrics.md defines the stages.
 //
 // # Invariants
 //

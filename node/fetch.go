@@ -102,7 +102,9 @@ func (l *Loop) serveFetch(c *Conn, h wire.RequestHeader, body []byte) {
 	c.serial = true
 	f := &c.fetch
 	f.pending, f.version = c.begin(h), h.Version
-	f.by, f.again = l.node.fetcher(in, h.Version), false
+	if f.by, f.again = l.node.fetcher(in, h.Version), false; f.by.follower() {
+		f.pending.times.row = fetchFollowerRow
+	}
 	f.minBytes, f.maxBytes = int(in.MinBytes), int(in.MaxBytes)
 	if !f.by.follower() {
 		f.maxBytes = l.node.quotas.fetchMax(quotaClient(&c.client), min(f.maxBytes, l.node.Config().FetchBytesMax))
@@ -119,6 +121,7 @@ func (l *Loop) serveFetch(c *Conn, h wire.RequestHeader, body []byte) {
 // resumeFetch goes on with a Fetch whose session has come from another loop.
 func (l *Loop) resumeFetch(f *fetchRequest, h wire.RequestHeader, body []byte) {
 	in := &l.fetchIn
+	f.pending.times.took(stageMailbox, l.instant)
 	if err := in.Read(body, h.Version); err != nil {
 		panic("BUG: a Fetch that was decoded once cannot be decoded again: " + err.Error())
 	}
@@ -131,8 +134,26 @@ func (l *Loop) openFetch(f *fetchRequest, in *wire.FetchRequest) {
 		f.refuse(code)
 		return
 	}
+	if l.node.Authorizer() != nil {
+		f.authorize()
+	}
 	if f.holdParts() {
 		f.gather()
+	}
+}
+
+// authorize refuses the partitions that the client may not read; a follower's needs to act for the cluster. What a session has is
+// judged anew with each request of it, whoever sends it.
+func (f *fetchRequest) authorize() {
+	all := f.by.follower() && f.conn.mayActForCluster()
+	for i := range f.parts {
+		p := &f.parts[i]
+		if all || p.name == nil && p.topic == nil || !f.by.follower() && f.conn.mayReadTopic(p.name, p.topic) {
+			continue // a topic that no id leads to has nothing to be read
+		}
+		p.part = nil
+		p.fail(wire.TopicAuthorizationFailed)
+		p.aborted = noneAborted
 	}
 }
 
@@ -158,14 +179,14 @@ func (f *fetchRequest) gather() {
 			continue
 		}
 		f.out++
-		*share = fetchShare{request: f, owner: owner, from: wire.NoOffset}
+		*share = fetchShare{request: f, owner: owner, from: wire.NoOffset, posted: l.instant}
 		if owner == l {
 			share.plan()
 		} else {
 			l.post(owner, share)
 		}
 	}
-	f.gathered()
+	f.gathered(nil)
 }
 
 // involves says whether a part belongs to owner; parts without a partition are answered with the error they have.
@@ -178,11 +199,12 @@ func (f *fetchRequest) involves(owner *Loop) bool {
 	return false
 }
 
-// gathered counts one share; with the last it decides between an answer and a wait.
-func (f *fetchRequest) gathered() {
+// gathered counts one share; with the last it decides between an answer and a wait. It is nil once all are out.
+func (f *fetchRequest) gathered(share *fetchShare) {
 	if f.out--; f.out > 0 {
 		return
 	}
+	f.gatherTook(share)
 	switch {
 	case f.abandoned:
 		f.dropFiles()
@@ -345,6 +367,7 @@ func (f *fetchRequest) expired() {
 }
 
 func (f *fetchRequest) endWait() {
+	f.pending.times.took(stagePurgatory, f.conn.loop.instant)
 	f.waiting = false
 	f.generation++
 	f.conn.loop.timers.cancel(&f.deadline)

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"io"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -27,11 +28,14 @@ type fetchShare struct {
 	// noted says that what a follower's part next says of its log has been noted.
 	noted bool
 	done  bool
+	// posted is when it was sent to another loop, hops how long it has waited for loops to take it up.
+	posted, hops time.Duration
 }
 
-func (s *fetchShare) handle(*Loop) {
+func (s *fetchShare) handle(l *Loop) {
+	s.hops += max(l.instant-s.posted, 0)
 	if s.done {
-		s.request.gathered()
+		s.request.gathered(s)
 		return
 	}
 	s.plan()
@@ -48,9 +52,10 @@ func (s *fetchShare) plan() {
 	}
 	s.done = true
 	if to := s.request.conn.loop; to != s.owner {
+		s.posted = s.owner.instant
 		s.owner.post(to, s)
 	} else {
-		s.request.gathered()
+		s.request.gathered(s)
 	}
 }
 
@@ -118,6 +123,12 @@ func (p *fetchPart) fail(code wire.ErrorCode) {
 	p.code, p.highWatermark, p.lastStable, p.logStart, p.aborted = code, wire.NoOffset, wire.NoOffset, wire.NoOffset, nil
 }
 
+// gapIsDamage says that records which are missing at the end of a segment were lost, not compacted away. A follower must not be led over
+// such a gap. Without other replicas readers go on behind it.
+func (p *partition) gapIsDamage() bool {
+	return p.replica.Replicated() && !p.log().Config().Compact && p.log().CleanerOffset() == 0
+}
+
 // located is what a goroutine found of a plan: its exact range, or why there is none.
 type located struct {
 	segment *segment.Segment
@@ -136,11 +147,12 @@ func (l *Loop) locate(s *fetchShare, p *fetchPart, plan segment.FetchPlan, file 
 		return false
 	}
 	switch {
-	case errors.Is(found.err, segment.ErrNoBatch): // compaction left a gap at the end of the segment
+	case errors.Is(found.err, segment.ErrNoBatch) && !p.part.gapIsDamage(): // compaction left a gap at the end of the segment
 		s.located, s.from = nil, plan.Segment.NextOffset()
 		return l.planPart(s, p)
 	case found.err != nil:
 		l.node.log.throttled("damage met by a fetch", "partition", p.part.name(), "error", found.err)
+		l.node.scrubber.suspect(p.part, plan.Segment.BaseOffset())
 		p.fail(wire.KafkaStorageError)
 	case found.at.Start < found.at.End:
 		p.file, p.position, p.first = file.retain(), int64(found.at.Start), found.at.FirstSize

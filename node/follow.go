@@ -25,6 +25,8 @@ type follower struct {
 	// began says that the goroutine runs; stopped is closed when it has ended, or will never run.
 	began   bool
 	stopped chan struct{}
+	// unmade are partitions whose logs could not be made, by topic; the goroutine's.
+	unmade map[wire.TopicID][]wire.PartitionIndex
 }
 
 // followWait is somebody who waits until the image of a version is published.
@@ -66,6 +68,8 @@ func (f *follower) begin(m *image.Image) {
 
 func (f *follower) run(at *image.Image) {
 	defer close(f.stopped)
+	remake := time.NewTicker(noRoomPause)
+	defer remake.Stop()
 	for {
 		if m := f.latest(); m != at {
 			f.node.follow(at, m)
@@ -74,10 +78,35 @@ func (f *follower) run(at *image.Image) {
 		}
 		select {
 		case <-f.wake:
+		case <-remake.C:
+			f.remake(at)
 		case <-f.node.quit:
 			return
 		}
 	}
+}
+
+// remake tries again to make the logs that could not be made, as m says of their partitions now.
+func (f *follower) remake(m *image.Image) {
+	if len(f.unmade) == 0 {
+		return
+	}
+	n := f.node
+	n.metaMu.Lock()
+	defer n.metaMu.Unlock()
+	told := newFollowed(n, m)
+	unmade := f.unmade
+	f.unmade = nil
+	for id, which := range unmade {
+		if old, topic := n.topics.identified(id), m.ByID(id); old != nil && topic != nil {
+			t := *old
+			t.parts = slices.Clone(old.parts)
+			told.place(&t, topic, which)
+			n.topics.put(&t)
+		}
+	}
+	told.runTurns()
+	told.tell(image.Delta{})
 }
 
 // published lets those go on who wait for a version.
@@ -128,7 +157,7 @@ func (n *Node) follow(old, m *image.Image) {
 		}
 		n.cluster.quorum.inbox.put(n.cluster.quorum.controller.configure)
 	}
-	told := &followed{node: n, image: m, lost: make(map[share.TopicIDPartition]bool)}
+	told := newFollowed(n, m)
 	for _, t := range d.Removed {
 		told.removeTopic(t)
 	}
@@ -147,9 +176,18 @@ func (n *Node) follow(old, m *image.Image) {
 	if len(d.Quotas) > 0 {
 		n.followQuotas(d, m)
 	}
-	n.image.Store(m)
+	n.publish(m)
 	n.tellIneligible(d)
 	told.tell(d)
+	if slices.ContainsFunc(d.Brokers, beginsToStop) {
+		n.cluster.broker.nudge()
+	}
+}
+
+// beginsToStop says whether a node has begun to stop: it may go when the controller knows that all others have followed the metadata
+// that moves its leaders away, which they say with a heartbeat.
+func beginsToStop(c image.BrokerChange) bool {
+	return c.New != nil && c.New.ShuttingDown && (c.Old == nil || !c.Old.ShuttingDown)
 }
 
 // tellIneligible tells leaders of replicas whose nodes are gone, fenced, shut down or registered anew, and so do not join an ISR for now.
@@ -189,6 +227,10 @@ type followed struct {
 	lost map[share.TopicIDPartition]bool
 	// turns are partitions that are here and are to lead or follow otherwise than they do.
 	turns []turn
+}
+
+func newFollowed(n *Node, m *image.Image) *followed {
+	return &followed{node: n, image: m, lost: make(map[share.TopicIDPartition]bool)}
 }
 
 // turn is one partition's new state.
@@ -297,12 +339,25 @@ func (f *followed) create(t *topic, which []wire.PartitionIndex) {
 		return
 	}
 	if err := f.node.createPartitions(t, which, f.image); err != nil {
-		slog.Error("partitions cannot be made", "topic", t.name, "partitions", len(which), "error", err)
+		f.node.log.throttled("partitions cannot be made, and are tried again", "topic", t.name, "partitions", len(which), "error", err)
 	}
 	for _, i := range which {
-		if p := t.parts[i]; p != nil && p.leads.Load() {
+		switch p := t.parts[i]; {
+		case p == nil:
+			f.node.cluster.follower.lacks(t.id, i)
+		case p.leads.Load():
 			f.lead(t, i)
 		}
+	}
+}
+
+// lacks notes a partition whose log could not be made.
+func (f *follower) lacks(id wire.TopicID, i wire.PartitionIndex) {
+	if f.unmade == nil {
+		f.unmade = make(map[wire.TopicID][]wire.PartitionIndex)
+	}
+	if !slices.Contains(f.unmade[id], i) {
+		f.unmade[id] = append(f.unmade[id], i)
 	}
 }
 
@@ -421,6 +476,7 @@ func (l *Loop) follow(p *partition, t *topic, state *image.PartitionState, versi
 		Version: wire.BrokerEpoch(version), Registered: wire.BrokerEpoch(n.cluster.broker.epoch.Load()),
 		Epoch: state.LeaderEpoch, PartitionEpoch: state.PartitionEpoch, Ref: p,
 	}
+	before := p.leadership()
 	switch cfg := n.Config(); {
 	case state.Leader == cfg.NodeID && p.replica.Truncating():
 		p.toLead = func(l *Loop) {
@@ -432,7 +488,7 @@ func (l *Loop) follow(p *partition, t *topic, state *image.PartitionState, versi
 		return
 	case state.Leader != cfg.NodeID:
 		p.toLead = nil
-		p.replica.Follow(replicate.FollowerState{Metadata: meta, Leader: state.Leader}, &l.eff)
+		p.replica.Follow(replicate.FollowerState{Metadata: meta, Leader: state.Leader, Counted: state.Counted(cfg.NodeID)}, &l.eff)
 	case p.replica.Lead(l.mono, replicate.LeaderState{
 		Metadata: meta, Self: cfg.NodeID, Replicas: state.Replicas, ISR: state.ISR,
 		MinISR: t.config.MinInSyncReplicas, LagMax: time.Duration(cfg.ReplicaLagMS) * time.Millisecond,
@@ -440,8 +496,13 @@ func (l *Loop) follow(p *partition, t *topic, state *image.PartitionState, versi
 		l.writeEpochs(p)
 	}
 	p.leads.Store(p.replica.Role() == replicate.Leading)
+	if p.leadership() != before {
+		p.reignEnds()
+	}
+	l.noteLacking(p)
 	l.apply(p)
 	l.fetchFrom(p)
+	l.fetchable(p)
 }
 
 // leadLater takes up metadata that had to wait for the log to be cut.

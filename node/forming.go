@@ -1,12 +1,9 @@
 package node
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"io/fs"
 	"log/slog"
-	mathrand "math/rand/v2"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -62,7 +59,7 @@ func (c *cluster) openForming() error {
 	c.directory = f.bootstrap.Self().DirectoryID
 	cfg := n.Config()
 	c.agent, err = member.Start(member.Config{
-		Info: c.info(exists), Dir: filepath.Join(cfg.DataDir, "state", "serf"), Listen: cfg.GossipListen, Advertise: cfg.GossipAdvertise,
+		Info: c.info(exists), Dir: filepath.Join(cfg.DataDir, "state", "serf"), Files: n.seams.fs, Listen: cfg.GossipListen, Advertise: cfg.GossipAdvertise,
 		Seeds: cfg.Seeds, Key: cfg.GossipKey, Log: slog.Default(),
 	})
 	if err != nil {
@@ -84,18 +81,26 @@ func (c *cluster) info(bootstrapped bool) member.Info {
 
 func (f *forming) open(id quorum.Identity, exists bool) error {
 	c := f.cluster
-	var seed [16]byte
-	_, _ = rand.Read(seed[:])
 	cfg := member.BootstrapConfig{
 		Self: member.Voter{NodeID: c.node.Config().NodeID, DirectoryID: id.DirectoryID, Addr: c.address()}, Expect: c.node.Config().BootstrapExpect,
-		HasQuorum: exists, Rand: mathrand.New(mathrand.NewPCG(binary.BigEndian.Uint64(seed[:]), binary.BigEndian.Uint64(seed[8:]))), Initial: initialImage,
+		HasQuorum: exists, Rand: newRandom(), Initial: initialImage,
 	}
 	saved, err := c.node.seams.fs.ReadFile(f.file())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return startError(f.file(), err)
 	}
+	if before, err := member.ReadSelf(saved); exists && err == nil { // what cannot be read is told of below
+		if err := c.checkTwin(before); err != nil {
+			return err
+		}
+	}
 	b, fx, err := member.OpenBootstrap(c.now(), cfg, saved)
-	if err != nil {
+	switch {
+	case errors.Is(err, member.ErrNewer):
+		return &StartError{Path: f.file(), Problem: err.Error(), Cure: "start the release that wrote it, or a newer one"}
+	case err != nil && exists:
+		return &StartError{Path: f.file(), Problem: err.Error(), Cure: "the node belongs to a cluster already: remove the file once ringmill cluster status shows all the nodes that began it"}
+	case err != nil:
 		return &StartError{Path: f.file(), Problem: err.Error(), Cure: "see docs/cluster.md, state/bootstrap"}
 	}
 	f.bootstrap = b

@@ -138,7 +138,7 @@ func (g *groupService) call(shard int32, client api.Client, req kmsg.Request, ta
 		h := g.waiting.add(func(resp kmsg.Response) { answer <- resp })
 		s.asks(uint64(h), func() { g.waiting.take(h)(refused) })
 		c := group.Client{ID: client.ID, Host: "/" + client.Host}
-		g.apply(s, s.coordinator.Handle(g.node.nowMS(), wallNow(), h, c, req))
+		g.apply(s, s.coordinator.HandleFor(g.node.nowMS(), wallNow(), h, c, g.node.describer(client), req))
 	})
 	select {
 	case resp := <-answer:
@@ -157,9 +157,21 @@ func (g *groupService) call(shard int32, client api.Client, req kmsg.Request, ta
 		return resp
 	case <-gone:
 		return refused
+	case <-g.waitsForMembers(req):
+		return refused
 	case <-g.node.quit:
 		return refused
 	}
+}
+
+// waitsForMembers is closed when the node stops and req waits for other members, who have minutes: its client looks for another
+// coordinator at once. It is nil for what waits for the coordinator's log alone, which is answered before the node stops.
+func (g *groupService) waitsForMembers(req kmsg.Request) <-chan struct{} {
+	switch req.(type) {
+	case *kmsg.JoinGroupRequest, *kmsg.SyncGroupRequest:
+		return g.node.draining
+	}
+	return nil
 }
 
 // apply does what a coordinator asks for.
@@ -233,14 +245,4 @@ func (g *groupService) topicDeleted(name string) {
 	g.inbox.put(func() {
 		g.each(func(s *groupShard) { g.apply(s, s.coordinator.TopicDeleted(name)) })
 	})
-}
-
-// sleep waits; false if the node stopped meanwhile.
-func (n *Node) sleep(d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-n.quit:
-		return false
-	}
 }

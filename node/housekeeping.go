@@ -23,6 +23,10 @@ func (l *Loop) startFlush(p *partition) {
 	if p.flushing || len(p.swapping) > 0 || p.rolling || p.stopped != wire.None {
 		return
 	}
+	if p.writingEpochs {
+		p.flushWanted = true
+		return
+	}
 	p.flushing = true
 	plan, fsys := p.planFlush(), p.dir().fs
 	l.backgroundOf(p, func() Message {
@@ -45,6 +49,17 @@ func (l *Loop) flushed(p *partition, plan segment.FlushPlan, err error) {
 		p.replica.Synced(plan.UpTo(), &l.eff)
 		l.apply(p)
 	}
+	l.tryEpochs(p)
+}
+
+// sleep waits; false if the node stopped meanwhile.
+func (n *Node) sleep(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-n.quit:
+		return false
+	}
 }
 
 // every runs f in a goroutine of its own, at intervals after an initial delay, until the node stops.
@@ -54,9 +69,7 @@ func (n *Node) every(interval time.Duration, f func()) {
 	}
 	delay := time.Duration(n.Config().InitialTaskDelayMS) * time.Millisecond
 	go func() {
-		select {
-		case <-time.After(delay):
-		case <-n.quit:
+		if !n.sleep(delay) {
 			return
 		}
 		tick := time.NewTicker(interval)
@@ -75,6 +88,7 @@ func (n *Node) every(interval time.Duration, f func()) {
 // startHousekeeping begins the periodic work, each kind at the interval of Kafka's property.
 func (n *Node) startHousekeeping() {
 	go n.removeDeleted()
+	go n.scrubber.run()
 	c := n.Config()
 	ms := func(v int64) time.Duration { return time.Duration(v) * time.Millisecond }
 	n.every(ms(c.RetentionCheckIntervalMS), n.retain)

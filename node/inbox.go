@@ -51,6 +51,26 @@ func (b *serviceInbox) put(f func()) {
 	}
 }
 
+// do runs f on the goroutine and waits; false if it was not run and never will be, because the node stops.
+func (b *serviceInbox) do(f func()) bool {
+	done := make(chan struct{})
+	b.put(func() {
+		f()
+		close(done)
+	})
+	select {
+	case <-done:
+		return true
+	case <-b.stopped: // not quit: f may run meanwhile, and shares what the caller has
+	}
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
 func (b *serviceInbox) take() []func() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

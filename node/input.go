@@ -25,9 +25,12 @@ type input struct {
 	size   int
 	body   *buffer
 	filled int
-	// armed says that a receive is under way; since, when the frame now being received began.
+	// armed says that a receive is under way; since, when the frame now being received began, without the time for which it could not.
 	armed bool
 	since time.Duration
+	// arrived is when the newest bytes were received, without the time for which the connection was muted since; began is since with
+	// all that it took, and took how long the frame now taken up was on its way.
+	arrived, began, took time.Duration
 }
 
 // frameBytesMin is the shortest request: key, version, correlation id.
@@ -55,7 +58,7 @@ func (c *Conn) received(e *iouring.Event) {
 	c.in.armed = false
 	switch {
 	case e.Res > 0:
-		c.lastActive = c.loop.mono
+		c.lastActive, c.in.arrived = c.loop.mono, c.loop.mono
 		c.loop.metrics.received.Add(int(e.Res))
 		c.loop.provided++
 		c.in.backlog, c.in.rest = &buffer{data: e.Buf, refs: 1, provided: int32(e.BufID)}, e.Buf
@@ -116,7 +119,7 @@ func (c *Conn) consumeFrame() bool {
 	}
 	frame := c.in.rest[:c.in.size]
 	c.in.rest = c.in.rest[c.in.size:]
-	c.in.size = 0
+	c.in.size, c.in.took = 0, 0
 	c.dispatch(frame, c.in.backlog)
 	return !c.closing
 }
@@ -140,7 +143,7 @@ func (c *Conn) consumePrefix() bool {
 		return false
 	}
 	c.in.size = size
-	c.in.since = c.loop.mono
+	c.in.since, c.in.began = c.loop.mono, c.loop.mono
 	return true
 }
 
@@ -191,7 +194,7 @@ func (c *Conn) receivedBody(res int) {
 		c.close()
 		return
 	}
-	c.lastActive = c.loop.mono
+	c.lastActive, c.in.arrived = c.loop.mono, c.loop.mono
 	c.loop.metrics.received.Add(res)
 	if c.in.filled += res; c.in.filled < c.in.size {
 		c.armBody()
@@ -210,6 +213,7 @@ func (c *Conn) bodyReceived() {
 	body := c.in.body
 	frame := body.data[:c.in.size]
 	c.in.body, c.in.size, c.in.filled = nil, 0, 0
+	c.in.took = max(c.in.arrived-c.in.began, 0)
 	c.dispatch(frame, body)
 	c.loop.release(body)
 	if !c.closing {

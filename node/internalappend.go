@@ -65,8 +65,8 @@ const (
 )
 
 // readRecords calls f for each record of a partition that this node leads, those too that replicas do not have yet, and for each control
-// batch with its first record. It blocks on the disk.
-func (n *Node) readRecords(p *partition, f func(wire.RecordBatch, wire.Record)) error {
+// batch with its first record. It blocks on the disk. end is that of the log that was read.
+func (n *Node) readRecords(p *partition, f func(wire.RecordBatch, wire.Record)) (end wire.Offset, err error) {
 	type span struct {
 		name string
 		size int64
@@ -80,6 +80,7 @@ func (n *Node) readRecords(p *partition, f func(wire.RecordBatch, wire.Record)) 
 		for _, s := range p.log().Segments() {
 			spans = append(spans, span{s.LogName(), int64(s.Size())})
 		}
+		end = p.log().LogEndOffset()
 	}
 	release := p.holdNames(plan)
 	for try := 0; !written && try < writtenTries && n.sleep(writtenPause); try++ {
@@ -88,14 +89,14 @@ func (n *Node) readRecords(p *partition, f func(wire.RecordBatch, wire.Record)) 
 	}
 	defer release()
 	if !written {
-		return errNotWritten
+		return 0, errNotWritten
 	}
 	dec := wire.AcquireDecompressor()
 	defer dec.Release()
 	for _, s := range spans {
 		if err := readSegmentRecords(p.dir().fs, s.name, s.size, dec, f); err != nil {
-			return fmt.Errorf("read %s: %w", s.name, err)
+			return 0, fmt.Errorf("read %s: %w", s.name, err)
 		}
 	}
-	return nil
+	return end, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -66,7 +65,7 @@ func (s *isrProposer) run() {
 		answers, err := s.ask(all)
 		if err != nil {
 			s.node.log.throttled("in-sync replicas cannot be proposed", "partitions", len(all), "error", err)
-			s.pause()
+			s.node.sleep(brokerRetry)
 			answers = nil // each is proposed again as it was: whether the controller has carried it out is not known
 		}
 		for _, q := range all {
@@ -76,15 +75,6 @@ func (s *isrProposer) run() {
 			}
 			s.answer(q, answer)
 		}
-	}
-}
-
-func (s *isrProposer) pause() {
-	timer := time.NewTimer(brokerRetry)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.node.quit:
 	}
 }
 

@@ -8,19 +8,16 @@ import (
 
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/control/quorum"
+	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/wire"
 )
-
-// clockDifferenceMax is how far a node's wall clock may be from the controller's when it joins: records get their timestamps from
-// it, and retention goes by those.
-const clockDifferenceMax = 10 * time.Minute
 
 // askToJoin asks the node at an address, and the leader that it names, to take this node into the cluster. retry says that another
 // try may succeed; an error without is the operator's to mend.
 func (c *cluster) askToJoin(addr string) (id string, retry bool, err error) {
 	req := joinRequest{
 		cluster: c.clusterID(), node: c.node.Config().NodeID, directory: c.directory, address: c.address(), rack: c.node.Config().BrokerRack,
-		version: Version(), clockMS: time.Now().UnixMilli(), format: metadataFormat,
+		version: Version(), clockMS: time.Now().UnixMilli(), format: c.node.Config().FormatMax,
 	}
 	for range joinHops {
 		body, err := c.peers.callRaw(addr, wire.RequestHeader{Key: wire.KeyJoin}, req.appendTo(nil), controllerTimeout)
@@ -54,13 +51,8 @@ func (c *cluster) patientTwin() bool {
 	return time.Since(c.twinSince) < session+session/2
 }
 
-const (
-	// joinHops bounds the addresses that one question is sent on to.
-	joinHops = 3
-	// metadataFormat is the newest version of metadata records that this release reads: a node that cannot read what is there must
-	// not come in.
-	metadataFormat = 1
-)
+// joinHops bounds the addresses that one question is sent on to.
+const joinHops = 3
 
 // joined answers a node that asks to become a member: the leader takes it as a learner, any other node says who leads.
 func (c *cluster) joined(body []byte) (a joinAnswer) {
@@ -77,7 +69,11 @@ func (c *cluster) joined(body []byte) (a joinAnswer) {
 		a.code, a.message, a.leader = wire.NotController, "there is no controller at the moment", v.address
 		return a
 	}
+	mark := c.quorum.mark()
 	if a.peerRefusal = c.judge(&j); a.code != wire.None {
+		if code := c.confirm(mark); code != wire.None { // the node that asks would end
+			return joinAnswer{peerRefusal: peerRefusal{code, "there is no controller at the moment"}}
+		}
 		slog.Warn("a node was not taken into the cluster", "node", int(j.node), "address", j.address, "why", a.message)
 		return a
 	}
@@ -98,8 +94,8 @@ func (c *cluster) judge(j *joinRequest) peerRefusal {
 	apart := time.Since(time.UnixMilli(j.clockMS)).Abs()
 	b := m.Broker(j.node)
 	switch {
-	case j.format < metadataFormat:
-		return refuse(wire.UnsupportedVersion, "the metadata has records of version %d, this release reads them up to %d; install %s", metadataFormat, j.format, Version())
+	case j.format < api.FormatLevel(m):
+		return refuse(wire.UnsupportedVersion, "the metadata is of ringmill.format %d, this release reads it up to %d; install %s", api.FormatLevel(m), j.format, Version())
 	case apart > clockDifferenceMax:
 		return refuse(wire.InvalidRequest, "the wall clock is %s away from the controller's; set it", apart.Round(time.Second))
 	case b != nil && b.DirectoryID != j.directory && !b.Fenced:
@@ -120,11 +116,12 @@ func endpointText(b *image.Broker) string {
 func (c *cluster) admit(j *joinRequest) error {
 	var known bool
 	var stale []quorum.ReplicaKey
-	c.quorum.do(func() {
+	c.quorum.inbox.do(func() {
 		for _, m := range c.quorum.q.Members() {
 			switch {
 			case m.DirectoryID == j.directory:
 				known = true
+				c.quorum.learn(m.RaftID(), j.address) // it may have moved
 			case m.NodeID == j.node && !m.Voter:
 				stale = append(stale, m.ReplicaKey)
 			case m.NodeID == j.node:

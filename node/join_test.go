@@ -32,14 +32,14 @@ func TestWhoMayJoin(t *testing.T) {
 		code wire.ErrorCode
 		word string
 	}{
-		{"a new node", joinRequest{node: 3, directory: wire.UUID{3}, clockMS: now, format: metadataFormat}, wire.None, ""},
-		{"a node again", joinRequest{node: 1, directory: here, clockMS: now, format: metadataFormat}, wire.None, ""},
-		{"an id that lives", joinRequest{node: 1, directory: wire.UUID{7}, clockMS: now, format: metadataFormat}, wire.DuplicateBrokerRegistration, "at h:9092; start this one with another --set node.id"},
-		{"an id that is fenced", joinRequest{node: 2, directory: wire.UUID{7}, clockMS: now, format: metadataFormat}, wire.None, ""},
-		{"a clock behind", joinRequest{node: 3, clockMS: now - time.Hour.Milliseconds(), format: metadataFormat}, wire.InvalidRequest, "the wall clock is 1h0m"},
-		{"a clock ahead", joinRequest{node: 3, clockMS: now + time.Hour.Milliseconds(), format: metadataFormat}, wire.InvalidRequest, "the wall clock is"},
-		{"a clock a little off", joinRequest{node: 3, clockMS: now - time.Minute.Milliseconds(), format: metadataFormat}, wire.None, ""},
-		{"an old release", joinRequest{node: 3, clockMS: now, format: metadataFormat - 1}, wire.UnsupportedVersion, "install"},
+		{"a new node", joinRequest{node: 3, directory: wire.UUID{3}, clockMS: now, format: 1}, wire.None, ""},
+		{"a node again", joinRequest{node: 1, directory: here, clockMS: now, format: 1}, wire.None, ""},
+		{"an id that lives", joinRequest{node: 1, directory: wire.UUID{7}, clockMS: now, format: 1}, wire.DuplicateBrokerRegistration, "at h:9092; start this one with another --set node.id"},
+		{"an id that is fenced", joinRequest{node: 2, directory: wire.UUID{7}, clockMS: now, format: 1}, wire.None, ""},
+		{"a clock behind", joinRequest{node: 3, clockMS: now - time.Hour.Milliseconds(), format: 1}, wire.InvalidRequest, "the wall clock is 1h0m"},
+		{"a clock ahead", joinRequest{node: 3, clockMS: now + time.Hour.Milliseconds(), format: 1}, wire.InvalidRequest, "the wall clock is"},
+		{"a clock a little off", joinRequest{node: 3, clockMS: now - time.Minute.Milliseconds(), format: 1}, wire.None, ""},
+		{"an old release", joinRequest{node: 3, clockMS: now, format: 0}, wire.UnsupportedVersion, "install"},
 	} {
 		if got := c.judge(&test.join); got.code != test.code || !strings.Contains(got.message, test.word) {
 			t.Errorf("%s: %s %q", test.name, got.code, got.message)

@@ -87,11 +87,20 @@ func TestLeaderEpochOfALogIsKept(t *testing.T) {
 	tn.createTopic("a", 1)
 	tn.createTopic("b", 1)
 	tn.dial().mustProduce("a", 0, batch("1"))
-	name := filepath.Join(tn.dirs[0].path, segment.PartitionDir(wire.TopicPartition{Topic: "a"}), segment.LeaderEpochCheckpoint)
+	dir := filepath.Join(tn.dirs[0].path, segment.PartitionDir(wire.TopicPartition{Topic: "a"}))
 	if err := tn.stop(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(name, []byte("0\n1\n7 0\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, segment.LeaderEpochCheckpoint), []byte("0\n1\n7 0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(dir, "00000000000000000000.log")
+	b, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wire.RecordBatch(b).SetPartitionLeaderEpoch(7)
+	if err := os.WriteFile(log, b, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	tn = tn.restart()

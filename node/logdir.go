@@ -51,24 +51,29 @@ func openLogDir(path string, fsys segment.FS, appendPath string) (*logDir, error
 	if d.lock, err = lockDir(path); err != nil {
 		return nil, err
 	}
-	if err := d.probe(appendPath); err != nil {
-		return nil, startError(path, err)
-	}
-	if d.recovery, err = d.readCheckpoint(segment.RecoveryPointCheckpoint); err != nil {
+	if err := d.look(appendPath); err != nil {
+		_ = d.lock.Close()
 		return nil, err
 	}
-	if d.starts, err = d.readCheckpoint(segment.LogStartCheckpoint); err != nil {
-		return nil, err
-	}
-	if d.cleaned, err = d.readCheckpoint(segment.CleanerCheckpoint); err != nil {
-		return nil, err
-	}
-	if d.watermarks, err = d.readCheckpoint(segment.HighWatermarkCheckpoint); err != nil {
-		return nil, err
-	}
-	_, err = fsys.Stat(filepath.Join(path, segment.CleanShutdownFile))
-	d.clean = err == nil
 	return d, nil
+}
+
+// look finds out how the directory is written to and what an earlier run has left.
+func (d *logDir) look(appendPath string) (err error) {
+	if err := d.probe(appendPath); err != nil {
+		return startError(d.path, err)
+	}
+	for name, offsets := range map[string]*map[wire.TopicPartition]wire.Offset{
+		segment.RecoveryPointCheckpoint: &d.recovery, segment.LogStartCheckpoint: &d.starts, segment.CleanerCheckpoint: &d.cleaned,
+		segment.HighWatermarkCheckpoint: &d.watermarks,
+	} {
+		if *offsets, err = d.readCheckpoint(name); err != nil {
+			return err
+		}
+	}
+	_, err = d.fs.Stat(filepath.Join(d.path, segment.CleanShutdownFile))
+	d.clean = err == nil
+	return nil
 }
 
 // probe decides how appends are written: by the loop where the ring would hand them to a worker thread.
@@ -134,7 +139,7 @@ func (e *StartError) Error() string { return fmt.Sprintf("%s: %s; %s", e.Path, e
 func startError(path string, err error) *StartError {
 	e := &StartError{Path: path, Problem: err.Error(), Cure: "check the path and its permissions"}
 	switch {
-	case errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT):
+	case noRoom(err):
 		e.Problem, e.Cure = "the disk is full", "free some space, or move the directory with --data or log.dirs"
 	case errors.Is(err, unix.EROFS):
 		e.Problem, e.Cure = "the file system is read-only", "remount it writable, or move the directory with --data or log.dirs"

@@ -51,6 +51,7 @@ func (p *partition) still() bool {
 func (l *Loop) unhold(p *partition) {
 	p.held, p.swapping = false, nil
 	p.jobs--
+	l.tryEpochs(p)
 	p.drainQueue()
 	l.resumeParked(p)
 }

@@ -56,9 +56,10 @@ type Loop struct {
 	replicaViews []replicate.ReplicaView
 	cold         coldReads
 
-	// wall is the wall clock at the start of the turn, for record timestamps; mono the monotonic one, for the rest.
-	wall wire.Timestamp
-	mono time.Duration
+	// wall is the wall clock at the start of the turn, for record timestamps; mono the monotonic one, for the rest. instant is the
+	// monotonic one as it was last read, for requests' stages: mono, or later in the turn.
+	wall          wire.Timestamp
+	mono, instant time.Duration
 	// nextSweep is when idle and stuck connections are next looked for.
 	nextSweep time.Duration
 
@@ -75,6 +76,9 @@ type Loop struct {
 	runs    []writtenRun
 	vectors [][]byte
 	metrics loopMetrics
+	stages  *stageTimes
+	// unstamped are bytes that were handed to sockets since instant was read.
+	unstamped int
 	// assigned counts the connections ever handed to the loop, closed ones too; written and read by loop 0.
 	assigned atomic.Int64
 
@@ -180,7 +184,11 @@ func (l *Loop) readClocks() {
 	now := time.Now()
 	l.wall = wire.Timestamp(now.UnixMilli())
 	l.mono = now.Sub(l.node.started)
+	l.instant = l.mono
 }
+
+// readInstant reads the monotonic clock anew: where requests have just spent time that the turn's beginning does not know of.
+func (l *Loop) readInstant() { l.instant = time.Since(l.node.started) }
 
 // waitFor is how long the next Poll may sleep: not at all while work is left over from this turn. Answers that go out
 // late in a turn let requests in whose appends are left over.

@@ -21,7 +21,7 @@ func readMetaProperties(d *logDir) (*segment.MetaProperties, error) {
 	}
 	p, err := segment.ReadMetaProperties(text)
 	if err != nil {
-		return nil, &StartError{Path: path, Problem: err.Error(), Cure: "restore it from a copy"}
+		return nil, &StartError{Path: path, Problem: err.Error(), Cure: "restore it from a copy; if it was edited, remove a first line that has a checksum"}
 	}
 	return &p, nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
-	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
@@ -14,51 +13,32 @@ import (
 
 // nodeMetrics are the node's own figures; those of the loops are in loopMetrics.
 type nodeMetrics struct {
-	set                                  *metrics.Set
-	connections, partitions, offlineDirs atomic.Int64
+	set                                           *metrics.Set
+	connections, partitions, offlineDirs, lacking atomic.Int64
+	clockAheadS                                   atomic.Int64 // of the controller's wall clock
 	// muted are connections that wait for a quota; throttles are by quota.
-	muted         atomic.Int64
-	throttles     map[quotaKind]throttleMetrics
-	delayed, held *metrics.Counter
-	compactions   *metrics.Counter
+	muted                                   atomic.Int64
+	throttles                               map[quotaKind]throttleMetrics
+	delayed, held                           *metrics.Counter
+	compactions                             *metrics.Counter
+	scrubPasses, scrubbedBytes, damagedLogs *metrics.Counter
 	// isrShrinks and isrExpands are of proposals that the controller has carried out.
 	isrShrinks, isrExpands *metrics.Counter
 	requests               [wire.APIKeysMax]*metrics.Counter
-	stages                 map[stageKey]*metrics.PrometheusHistogram
-}
-
-// stage is one leg of a request's way.
-type stage string
-
-// The stages that are stamped. Total is from when a request was taken up, in whole turns of the loop, until its answer was
-// ready: the wait for those before it and for the socket is not in it. Sync is a round of syncs, which many Produces share.
-const (
-	stageTotal stage = "total"
-	stageSync  stage = "sync"
-)
-
-type stageKey struct {
-	key   wire.APIKey
-	stage stage
-}
-
-// latencyBuckets are seconds, some 1.6 apart from 50 µs to 1 s, then some 2 apart to 10 s.
-var latencyBuckets = []float64{
-	0.00005, 0.0001, 0.00015, 0.00025, 0.0004, 0.0006, 0.001, 0.0015, 0.0025, 0.004, 0.006, 0.01, 0.015, 0.025, 0.04,
-	0.06, 0.1, 0.15, 0.25, 0.4, 0.6, 1, 2.5, 5, 10,
+	stages                 stageScrapes
 }
 
 func newNodeMetrics() *nodeMetrics {
 	metrics.ExposeMetadata(true) // # TYPE lines, which scrapers ask for
-	m := &nodeMetrics{set: metrics.NewSet(), stages: make(map[stageKey]*metrics.PrometheusHistogram)}
+	m := &nodeMetrics{set: metrics.NewSet()}
 	for k := range m.requests {
 		if api, ok := wire.LookupAPI(wire.APIKey(k)); ok {
 			m.requests[k] = m.set.NewCounter(fmt.Sprintf(`ringmill_requests_total{api=%q}`, api.Name))
-			m.stages[stageKey{api.Key, stageTotal}] = m.stage(api.Name, stageTotal)
 		}
 	}
-	m.stages[stageKey{wire.KeyProduce, stageSync}] = m.stage("Produce", stageSync)
 	m.compactions = m.set.NewCounter("ringmill_compactions_total")
+	m.scrubPasses, m.scrubbedBytes = m.set.NewCounter("ringmill_scrub_passes_total"), m.set.NewCounter("ringmill_scrubbed_bytes_total")
+	m.damagedLogs = m.set.NewCounter("ringmill_damaged_logs_total")
 	m.throttles = make(map[quotaKind]throttleMetrics)
 	for kind, name := range map[quotaKind]string{quotaProduce: "produce", quotaFetch: "fetch", quotaRequest: "request", quotaMutation: "controller_mutation"} {
 		m.throttles[kind] = throttleMetrics{
@@ -71,12 +51,10 @@ func newNodeMetrics() *nodeMetrics {
 	m.gauge("ringmill_connections_muted", &m.muted)
 	m.gauge("ringmill_connections", &m.connections)
 	m.gauge("ringmill_partitions", &m.partitions)
+	m.gauge("ringmill_lacking_replicas", &m.lacking)
+	m.gauge("ringmill_clock_ahead_seconds", &m.clockAheadS)
 	m.gauge("ringmill_log_directories_offline", &m.offlineDirs)
 	return m
-}
-
-func (m *nodeMetrics) stage(api string, s stage) *metrics.PrometheusHistogram {
-	return m.set.NewPrometheusHistogramExt(fmt.Sprintf(`ringmill_request_stage_seconds{api=%q,stage=%q}`, api, s), latencyBuckets)
 }
 
 // throttleMetrics are what one quota did.
@@ -103,6 +81,7 @@ func (m *nodeMetrics) gauge(name string, v *atomic.Int64) {
 // write writes all metrics in Prometheus' text format.
 func (m *nodeMetrics) write(w io.Writer) {
 	m.set.WritePrometheus(w)
+	m.stages.write(w)
 	metrics.WriteProcessMetrics(w)
 }
 
@@ -142,12 +121,6 @@ func (m *loopMetrics) request(k wire.APIKey) {
 	}
 }
 
-func (m *loopMetrics) observe(k wire.APIKey, s stage, d time.Duration) {
-	if h := m.node.stages[stageKey{k, s}]; h != nil {
-		h.Update(d.Seconds())
-	}
-}
-
 func (m *loopMetrics) appended(plans []segment.AppendPlan) {
 	m.batches.Add(len(plans))
 	bytes, records := 0, 0
@@ -159,8 +132,7 @@ func (m *loopMetrics) appended(plans []segment.AppendPlan) {
 	m.records.Add(records)
 }
 
-func (m *loopMetrics) syncRound(took time.Duration, partitions int) {
+func (m *loopMetrics) syncRound(partitions int) {
 	m.syncs.Inc()
 	m.syncedPartitions.Add(partitions)
-	m.observe(wire.KeyProduce, stageSync, took)
 }

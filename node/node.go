@@ -37,6 +37,8 @@ type Node struct {
 	metaMu sync.Mutex
 	store  *image.Store
 	image  atomic.Pointer[image.Image]
+	// authorizers decide who may do what; see publish.
+	authorizers authorizers
 	// nextOwner deals partitions to loops in turn.
 	nextOwner int
 	// producerIDs is the block that InitProducerId hands out from.
@@ -48,6 +50,10 @@ type Node struct {
 	// cluster is nil for a node of its own, and isr has nothing to do there.
 	cluster *cluster
 	isr     *isrProposer
+	// lacking are this node's replicas that cannot be counted on.
+	lacking *lackingReplicas
+	// scrubber checks what the disks have.
+	scrubber *scrubber
 	// truncations are the places of those who cut logs.
 	truncations chan struct{}
 	// leaderQuota and followerQuota bound what throttled replicas copy.
@@ -86,9 +92,10 @@ type Node struct {
 	growing growingTurns
 
 	http *admin
-	// ready says that /readyz may say so; stopping, that the node goes down; quit is closed when goroutines must end.
+	// ready says that /readyz may say so; stopping, that the node goes down; draining is closed when requests that wait for others
+	// must be answered, quit when goroutines must end.
 	ready, stopping atomic.Bool
-	quit            chan struct{}
+	draining, quit  chan struct{}
 	// running says that the loops' threads run; before that what is theirs belongs to start.
 	running bool
 	// failure is the first fault that ends the node; failed is closed with it.

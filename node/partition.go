@@ -1,9 +1,7 @@
 package node
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -73,18 +71,27 @@ type partition struct {
 	movingTo *logDir
 	// flushing says that a flush with indexes is under way, rollWanted that a roll waits, see tryRoll.
 	flushing, rollWanted bool
+	// cut says that a truncation of the log is planned that has not been carried out.
+	cut bool
+	// writingEpochs says that the leader-epoch-checkpoint is being written, epochsMoved that it is to be, flushWanted that a flush waits
+	// for it: see tryEpochs.
+	writingEpochs, epochsMoved, flushWanted bool
 	// jobs counts what is under way in its directory, see backgroundOf.
 	jobs int
 	// published are offsets for readers on other threads, as of the last event.
 	published publishedOffsets
-	// replicator fetches it while it follows, since fetchEpoch; fetchedRest is what of an answer waits for a segment.
+	// replicator fetches it while it follows, since fetchEpoch; fetchedRest is what of an answer waits for a segment, lent the answer that
+	// it and the plans lie in.
 	replicator  *replicator
 	fetchEpoch  wire.LeaderEpoch
 	fetchedRest []byte
+	lent        *replicaAnswer
 	// throttled says that follower.replication.throttled.rate bounds it while it follows.
 	throttled bool
 	// toLead is metadata that has this node lead, held back while the log is being cut; nil if there is none.
 	toLead func(l *Loop)
+	// expiry fires when a produce that waits for replicas may have waited too long.
+	expiry timer
 	// dirtySince is when the policy interval last found it behind, 0 while it is not.
 	dirtySince time.Duration
 }
@@ -119,11 +126,10 @@ func (p *partition) name() string { return fmt.Sprintf("%s-%d", p.topic, p.index
 
 // offer takes one produce; it runs on the owner.
 func (p *partition) offer(item *produceItem) {
+	item.times.taken = p.loop.instant
 	switch {
 	case p.stopped != wire.None:
 		p.loop.finishItem(item, replicate.Refused(item, p.stopped))
-	case item.epoch != nil && *item.epoch != p.replica.LeaderEpoch(): // a coordinator of an epoch that is over
-		p.loop.finishItem(item, replicate.Refused(item, wire.NotLeaderOrFollower))
 	case p.rolling || p.held || len(p.queue) > 0:
 		p.queue = append(p.queue, item)
 	case !p.append(item):
@@ -134,10 +140,15 @@ func (p *partition) offer(item *produceItem) {
 
 // append hands one produce to the state machine and plans its write, or parks it; false if it needs a new segment.
 func (p *partition) append(item *produceItem) bool {
+	if item.epoch != nil && *item.epoch != p.replica.LeaderEpoch() { // a coordinator of an epoch that is over; it may have ended while the item waited
+		p.loop.finishItem(item, replicate.Refused(item, wire.NotLeaderOrFollower))
+		return true
+	}
 	if p.park(item) {
 		return true
 	}
 	l := p.loop
+	item.times.planned = l.instant
 	plan, outcome := p.replica.Produce(item.batch, item.request.acks, item, l.wall, &l.eff)
 	switch outcome {
 	case replicate.Planned:
@@ -147,22 +158,50 @@ func (p *partition) append(item *produceItem) bool {
 			l.writeEpochs(p)
 		}
 	case replicate.NeedsRoll:
+		item.times.planned = 0
 		return false
+	}
+	if item.expires > 0 && item.request.acks == replicate.AcksAll && p.replica.Replicated() {
+		l.expireBy(p, item.expires)
 	}
 	l.apply(p)
 	return true
 }
 
-// writeEpochs puts the leader epochs' start offsets on disk. A crash before that is mended by recovery, which finds the
-// epochs in the batches.
-func (l *Loop) writeEpochs(p *partition) {
-	text, fsys, name := p.log().EpochCheckpoint(), p.dir().fs, p.log().Dir()+"/"+segment.LeaderEpochCheckpoint
-	l.backgroundOf(p, func() Message {
-		if err := fsys.WriteFileAtomic(name, text); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			l.node.log.throttled("leader epochs cannot be written", "file", name, "error", err)
+// expireBy has the partition look for produces whose time has passed no later than at. The timer is set once for all that wait, and moved
+// only for a shorter timeout, so that a request costs a comparison.
+func (l *Loop) expireBy(p *partition, at time.Duration) {
+	if p.expiry.index > 0 && p.expiry.at <= at {
+		return
+	}
+	if p.expiry.fire == nil {
+		p.expiry.fire = p.expireProduces
+	}
+	l.timers.set(&p.expiry, at)
+}
+
+// expiryPause is how long a produce that is due and not written yet is let be before it is looked at again.
+const expiryPause = 100 * time.Millisecond
+
+// expireProduces answers produces that have waited for replicas as long as their requests allow (timeout.ms).
+func (p *partition) expireProduces(l *Loop) {
+	next := l.mono + time.Hour
+	waiting := p.replica.Expire(func(ref any) bool {
+		switch at := ref.(*produceItem).expires; {
+		case at == 0:
+			return false
+		case at <= l.mono:
+			next = min(next, l.mono+expiryPause)
+			return true
+		default:
+			next = min(next, at)
+			return false
 		}
-		return nil
-	})
+	}, &l.eff)
+	if waiting > 0 {
+		l.timers.set(&p.expiry, next)
+	}
+	l.apply(p)
 }
 
 func (l *Loop) markDirty(p *partition) {
@@ -221,12 +260,33 @@ func (l *Loop) tryRoll(p *partition) {
 		return
 	}
 	p.rollWanted = false
-	plan := p.log().PlanRoll()
+	plan, needed := p.planRoll()
+	if !needed {
+		p.rolling = false
+		p.drainQueue()
+		return
+	}
 	fsys := p.dir().fs
 	l.backgroundOf(p, func() Message {
 		file, err := plan.Run(fsys, false) // durable by the journal, or by a sync of the file and its directory
 		return messageFunc(func(l *Loop) { l.rolled(p, plan, file, err) })
 	})
+}
+
+// planRoll plans the segment that what was fetched of a leader needs, or else the next one; nothing is needed where the active segment is
+// still empty, since what asked for another was dropped meanwhile.
+func (p *partition) planRoll() (plan segment.RollPlan, needed bool) {
+	log := p.log()
+	if batch, _, err := wire.ReadRecordBatch(p.fetchedRest); err == nil {
+		if !log.NeedsRollReplicated(batch, p.loop.wall) {
+			return segment.RollPlan{}, false
+		}
+		return log.PlanRollReplicated(batch), true
+	}
+	if active := log.ActiveSegment(); active.BaseOffset() == log.LogEndOffset() {
+		return segment.RollPlan{}, false
+	}
+	return log.PlanRoll(), true
 }
 
 func (l *Loop) rolled(p *partition, plan segment.RollPlan, file segment.File, err error) {
@@ -261,6 +321,7 @@ func (l *Loop) rollFailed(p *partition, err error) {
 	for _, item := range queue {
 		l.finishItem(item, replicate.Refused(item, wire.KafkaStorageError))
 	}
+	l.noRoom(p, err)
 	l.fetchFailed(p)
 }
 
@@ -295,6 +356,7 @@ func (l *Loop) stop(p *partition, code wire.ErrorCode) {
 	}
 	p.stopVerifying(code)
 	l.fetchFrom(p)
+	l.noteLacking(p)
 	p.plans = nil
 	l.runs = slices.DeleteFunc(l.runs, func(r writtenRun) bool { return r.p == p })
 	l.resumeParked(p)

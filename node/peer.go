@@ -35,6 +35,8 @@ type peers struct {
 type peer struct {
 	peers *peers
 	addr  string
+	// asked is when somebody last had something to say to it; the mu of peers guards it.
+	asked time.Time
 	// idle are connections without a call; mu guards it.
 	mu     sync.Mutex
 	idle   []*peerConn
@@ -58,24 +60,35 @@ const (
 	peerBackoffMin, peerBackoffMax = 50 * time.Millisecond, time.Second
 	// peerIdleMax is how long an unused connection is kept; connections.max.idle.ms of the other side is ten minutes by default.
 	peerIdleMax = time.Minute
+	// peerForgotten is after how long an address that nobody asks for is one that no node has any more, when there is a new one.
+	peerForgotten = 10 * time.Minute
+	// peersMax bounds the addresses, each of which has a goroutine and 14 KiB: far more than a cluster has nodes. Whoever sends a message
+	// of the quorum names an address for the answer, and may name a new one each time.
+	peersMax = 512
 )
 
 // errPeersClosed ends a call that the node's stop has overtaken.
 var errPeersClosed = errors.New("node: the connections to other nodes are closed")
 
+// errPeersFull refuses what is for an address too many.
+var errPeersFull = fmt.Errorf("node: %d other addresses were asked for in the last %s", peersMax, peerForgotten)
+
 func newPeers(n *Node, gone func(addr string)) *peers {
 	return &peers{node: n, byAddr: make(map[string]*peer), gone: gone}
 }
 
-// of is the peer of an address; nil once the node stops.
-func (ps *peers) of(addr string) *peer {
+// of is the peer of an address. Errors: errPeersClosed once the node stops, errPeersFull.
+func (ps *peers) of(addr string) (*peer, error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if ps.closed {
-		return nil
+		return nil, errPeersClosed
 	}
-	p := ps.byAddr[addr]
+	p, now := ps.byAddr[addr], time.Now()
 	if p == nil {
+		if ps.forget(now); len(ps.byAddr) >= peersMax {
+			return nil, errPeersFull
+		}
 		p = &peer{
 			peers: ps, addr: addr, slots: make(chan struct{}, peerCallsMax),
 			messages: make(chan []byte, peerMessagesMax), quit: make(chan struct{}),
@@ -83,7 +96,18 @@ func (ps *peers) of(addr string) *peer {
 		ps.byAddr[addr] = p
 		go p.sendMessages()
 	}
-	return p
+	p.asked = now
+	return p, nil
+}
+
+// forget ends the connections to addresses that nobody has asked for in a long time: nodes go, and come back at other ones.
+func (ps *peers) forget(now time.Time) {
+	for addr, p := range ps.byAddr {
+		if now.Sub(p.asked) > peerForgotten {
+			p.close()
+			delete(ps.byAddr, addr)
+		}
+	}
 }
 
 // close ends every connection; calls under way fail.
@@ -116,17 +140,17 @@ func (ps *peers) call(addr string, req kmsg.Request, timeout time.Duration) (kms
 
 // callRaw sends a request and gives the body of its response.
 func (ps *peers) callRaw(addr string, h wire.RequestHeader, body []byte, timeout time.Duration) ([]byte, error) {
-	p := ps.of(addr)
-	if p == nil {
-		return nil, errPeersClosed
+	p, err := ps.of(addr)
+	if err != nil {
+		return nil, err
 	}
 	return p.call(h, body, time.Now().Add(timeout))
 }
 
-// send queues a message without an answer; false if too many wait already.
+// send queues a message without an answer; false if too many wait already, or the address is one too many.
 func (ps *peers) send(addr string, h wire.RequestHeader, body []byte) bool {
-	p := ps.of(addr)
-	if p == nil {
+	p, err := ps.of(addr)
+	if err != nil {
 		return false
 	}
 	select {
@@ -154,6 +178,7 @@ func (p *peer) call(h wire.RequestHeader, body []byte, deadline time.Time) ([]by
 	}
 	answer, err := c.roundTrip(h, body, deadline)
 	if reused && errors.Is(err, io.EOF) { // the other side closed it meanwhile, and has seen nothing of the request
+		c.close()
 		if c, err = dialPeer(p.addr, deadline); err != nil {
 			return nil, err
 		}

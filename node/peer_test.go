@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -90,6 +91,47 @@ func TestPeerCalls(t *testing.T) {
 	}
 }
 
+func (ps *peers) mustBe(t *testing.T, addr string) *peer {
+	t.Helper()
+	p, err := ps.of(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Addresses that are named by whoever sends something are no more than a cluster may have; those that are known are reached all the same, and
+// others when some are forgotten.
+func TestPeersAreNotWithoutEnd(t *testing.T) {
+	ps := testPeers(t, nil)
+	address := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", i+1) }
+	for i := range peersMax {
+		ps.mustBe(t, address(i))
+	}
+	if _, err := ps.of(address(peersMax)); !errors.Is(err, errPeersFull) {
+		t.Errorf("one address too many: %v", err)
+	}
+	if ps.send(address(peersMax), testHeader, nil) {
+		t.Error("something is to be sent to one address too many")
+	}
+	ps.mustBe(t, address(0))
+	ps.mustBe(t, address(1)).asked = time.Now().Add(-2 * peerForgotten)
+	ps.mustBe(t, address(peersMax))
+}
+
+// An address that nobody has asked for in a long time has neither goroutine nor connections any more when another one comes up.
+func TestPeersThatAreForgotten(t *testing.T) {
+	ps := testPeers(t, nil)
+	old, used := ps.mustBe(t, "127.0.0.1:1"), ps.mustBe(t, "127.0.0.1:2")
+	old.asked = old.asked.Add(-2 * peerForgotten)
+	if ps.mustBe(t, "127.0.0.1:3"); len(ps.byAddr) != 2 || !old.closed || used.closed {
+		t.Errorf("%d addresses are known; the one that is not used is closed: %t, the one that is: %t", len(ps.byAddr), old.closed, used.closed)
+	}
+	if again := ps.mustBe(t, "127.0.0.1:1"); again == old || again.closed {
+		t.Error("an address that was forgotten is not known anew")
+	}
+}
+
 // A connection that the other side has closed while nobody used it is made anew, and nobody hears of it.
 func TestPeerCallOverAConnectionThatWasClosed(t *testing.T) {
 	ln := loopbackListener(t)
@@ -104,8 +146,12 @@ func TestPeerCallOverAConnectionThatWasClosed(t *testing.T) {
 	if _, err := ps.callRaw(ln.Addr().String(), testHeader, []byte("one"), patience); err != nil {
 		t.Fatal(err)
 	}
+	first := ps.mustBe(t, ln.Addr().String()).idle[0]
 	if got, err := ps.callRaw(ln.Addr().String(), testHeader, []byte("bye"), patience); err != nil || string(got) != "bye" {
 		t.Fatalf("%q, %v", got, err)
+	}
+	if err := first.conn.SetDeadline(time.Time{}); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the connection that was closed is still open here: %v", err)
 	}
 }
 

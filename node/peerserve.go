@@ -6,7 +6,7 @@ import (
 )
 
 // peerKey says that a key is one of those that ringmill's nodes use among themselves.
-func peerKey(k wire.APIKey) bool { return k >= wire.KeyQuorumMessage && k <= wire.KeyBootstrap }
+func peerKey(k wire.APIKey) bool { return k >= wire.KeyQuorumMessage && k <= wire.KeyIdentify }
 
 // servePeer takes up a request of another node. A node of its own has no others, and clients that send such a thing are refused
 // as for any other key that is not served.
@@ -15,6 +15,8 @@ func (c *Conn) servePeer(h wire.RequestHeader, body []byte, buf *buffer) {
 	switch {
 	case cl == nil || h.Version != 0 || c.listen != c.loop.node.interBroker():
 		c.refuse("request kind is not served", "key", int16(h.Key), "version", int16(h.Version))
+	case !c.mayActForCluster():
+		c.refuse("request of a node from a client that may not act for the cluster", "key", int16(h.Key), "principal", c.client.ACL().Principal)
 	case h.Key == wire.KeyQuorumMessage:
 		c.serveQuorumMessage(cl, body)
 	default:
@@ -62,6 +64,11 @@ func (n *Node) answerPeer(h wire.RequestHeader, body []byte) []byte {
 	case wire.KeyJoin:
 		a := c.joined(body)
 		return a.appendTo(nil)
+	case wire.KeySuspect:
+		a := n.suspected(body)
+		return a.appendTo(nil)
+	case wire.KeyIdentify:
+		return (&identifyAnswer{node: n.Config().NodeID, directory: c.directory}).appendTo(nil)
 	}
 	a, message := c.bootstrapAsked(body)
 	return appendBytes(a.appendTo(nil), message)

@@ -9,7 +9,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// The bodies of ringmill's own requests, keys 10000 to 10003 (wire.KeyQuorumMessage and those after it). Every body of a request
+// The bodies of ringmill's own requests, keys 10000 to 10005 (wire.KeyQuorumMessage and those after it). Every body of a request
 // begins with the sender's cluster id, empty before it has one, so that what comes from another cluster is refused before anything
 // else of it is looked at. Integers are big-endian; texts and bytes have a length of four bytes before them.
 //
@@ -20,6 +20,10 @@ import (
 //	    answer       | code int16 | message | cluster | leader's address |
 //	Bootstrap 0      | cluster | a message of control/member |
 //	    answer       | code int16 | message | a message of control/member |
+//	Suspect 0        | cluster | topic uuid | partition int32 | offset int64 |
+//	    answer       | code int16 | message |
+//	Identify 0       | cluster |
+//	    answer       | code int16 | message | node int32 | directory uuid |
 
 // errPeerMessage is of a body that ends early or says something impossible.
 var errPeerMessage = errors.New("node: a message of another node cannot be read")
@@ -210,4 +214,43 @@ func readJoinAnswer(src []byte) (a joinAnswer, err error) {
 	a.peerRefusal.read(&r)
 	a.cluster, a.leader = r.text(), r.text()
 	return a, r.err("Join's answer")
+}
+
+// suspectRequest tells a leader that what it has at an offset came damaged to a follower.
+type suspectRequest struct {
+	cluster string
+	topic   wire.TopicID
+	index   wire.PartitionIndex
+	offset  wire.Offset
+}
+
+func (s *suspectRequest) appendTo(dst []byte) []byte {
+	dst = append(appendBytes(dst, s.cluster), s.topic[:]...)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(s.index))
+	return binary.BigEndian.AppendUint64(dst, uint64(s.offset))
+}
+
+func readSuspect(src []byte) (s suspectRequest, err error) {
+	r := peerReader{src: src}
+	s.cluster, s.topic, s.index, s.offset = r.text(), wire.TopicID(r.uuid()), wire.PartitionIndex(r.int32()), wire.Offset(r.int64())
+	return s, r.err("Suspect")
+}
+
+// identifyAnswer says who answers at an address.
+type identifyAnswer struct {
+	peerRefusal
+	node      wire.NodeID
+	directory wire.UUID
+}
+
+func (a *identifyAnswer) appendTo(dst []byte) []byte {
+	dst = binary.BigEndian.AppendUint32(a.peerRefusal.appendTo(dst), uint32(a.node))
+	return append(dst, a.directory[:]...)
+}
+
+func readIdentifyAnswer(src []byte) (a identifyAnswer, err error) {
+	r := peerReader{src: src}
+	a.peerRefusal.read(&r)
+	a.node, a.directory = wire.NodeID(r.int32()), r.uuid()
+	return a, r.err("Identify's answer")
 }

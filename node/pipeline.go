@@ -19,8 +19,7 @@ type pending struct {
 	ranges []fileRange
 	// throttleMS is how long the client is told to wait.
 	throttleMS int32
-	// began is when the request was taken up, for the stage stamps.
-	began time.Duration
+	times      requestTimes
 }
 
 // pipeline is a connection's requests under way, oldest first.
@@ -61,7 +60,11 @@ func (p *pipeline) pop() *pending {
 // begin puts a request into the connection's pipeline.
 func (c *Conn) begin(h wire.RequestHeader) *pending {
 	r := c.loop.takePending()
-	r.conn, r.key, r.version, r.corr, r.began = c, h.Key, h.Version, h.CorrelationID, c.loop.mono
+	r.conn, r.key, r.version, r.corr = c, h.Key, h.Version, h.CorrelationID
+	r.times.row = stageRowOf(h.Key)
+	r.times.passed, r.times.spent[stageReceived] = 1<<stageReceived, c.in.took
+	r.times.arrived, r.times.reached = c.in.arrived, c.in.arrived
+	r.times.took(stageQueued, c.loop.instant)
 	c.pipeline.push(r)
 	return r
 }
@@ -70,7 +73,7 @@ func (c *Conn) begin(h wire.RequestHeader) *pending {
 func (l *Loop) complete(r *pending) {
 	r.done = true
 	c := r.conn
-	l.metrics.observe(r.key, stageTotal, l.mono-r.began)
+	l.answered(r)
 	if c.closing {
 		dropRanges(r.ranges)
 		return
@@ -85,11 +88,30 @@ func (l *Loop) complete(r *pending) {
 	c.consume()
 }
 
+// answered records the stages that a request passed until its answer was ready.
+func (l *Loop) answered(r *pending) {
+	t := &r.times
+	if t.row == noStageRow {
+		return
+	}
+	if t.row.handled() {
+		t.took(stageHandled, l.instant)
+	}
+	if r.throttleMS > 0 {
+		t.passed, t.spent[stageThrottled] = t.passed|1<<stageThrottled, time.Duration(r.throttleMS)*time.Millisecond
+	}
+	if r.silent {
+		t.passed, t.spent[stageTotal] = t.passed|1<<stageTotal, t.reached-t.arrived
+	}
+	l.stages.answered(t)
+}
+
 func (l *Loop) sendAnswer(c *Conn, r *pending) {
 	if !r.silent {
 		if c.out.append(l, r.answer, r.ranges) {
 			r.answer = nil
 		}
+		c.out.mark(&r.times)
 		c.activate()
 	}
 	l.givePending(r)

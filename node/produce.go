@@ -1,6 +1,7 @@
 package node
 
 import (
+	"time"
 	"unsafe"
 
 	"github.com/ringmill/ringmill/node/api"
@@ -41,6 +42,8 @@ type produceItem struct {
 	batch   wire.RecordBatch
 	result  replicate.Completion
 	start   wire.Offset
+	// expires is when an answer that waits for replicas is given up, on the loops' monotonic clock; 0 never.
+	expires time.Duration
 	// message explains result.Code where the code alone would not help, and recordErrors which records are to blame for it.
 	message      string
 	recordErrors []wire.ProduceRecordError
@@ -54,6 +57,7 @@ type produceItem struct {
 	// unread says that the batch's records must be read before it may be offered, see readRecords.
 	unread bool
 	rules  api.BatchRules
+	times  itemTimes
 }
 
 // produceScratch is what decoding and answering reuse.
@@ -72,7 +76,7 @@ const produceItemsKeep = 128
 // handle runs an item on its owner, then, returned, on its request's loop.
 func (item *produceItem) handle(l *Loop) {
 	if item.returned {
-		l.itemDone(item.request)
+		l.itemDone(item.request, item)
 		return
 	}
 	item.part.offer(item)
@@ -146,7 +150,7 @@ func (l *Loop) sendItems(req *produceRequest) {
 			l.post(owner, item)
 		}
 	}
-	l.itemDone(req)
+	l.itemDone(req, nil)
 }
 
 // producePartitionsMax bounds the items of one Produce: with the smallest batches, so many take 4 MiB, four times what a
@@ -165,12 +169,20 @@ func (l *Loop) layOut(req *produceRequest, in *wire.ProduceRequest, v wire.APIVe
 	if n := countPartitions(in); cap(req.items) < n {
 		req.items = make([]produceItem, 0, n)
 	}
+	expires := l.mono + time.Duration(max(in.TimeoutMS, 0))*time.Millisecond
+	refused := req.pending.conn.refusesTransaction(in)
 	for i := range in.Topics {
 		asked := &in.Topics[i]
 		t, code := l.node.produceTopic(asked)
+		switch {
+		case refused != wire.None:
+			code = refused
+		case code != wire.UnknownTopicID && !req.pending.conn.mayWriteTopic(asked.Name, t):
+			code = wire.TopicAuthorizationFailed
+		}
 		req.topics = append(req.topics, producedTopic{name: asked.Name, id: asked.ID, items: len(asked.Partitions)})
 		for _, p := range asked.Partitions {
-			req.items = append(req.items, produceItem{request: req, index: p.Index, start: wire.NoOffset})
+			req.items = append(req.items, produceItem{request: req, index: p.Index, start: wire.NoOffset, expires: expires})
 			item := &req.items[len(req.items)-1]
 			if code == wire.None {
 				item.fail(checkProduce(item, in.Acks, v, t, p.Records))
@@ -240,25 +252,29 @@ func (l *Loop) finishItem(item *produceItem, result replicate.Completion) {
 		item.appended(result)
 		return
 	}
+	l.stampFinished(item)
 	item.start = item.part.log().LogStartOffset()
 	if result.Code == wire.InvalidTimestamp {
 		earliest, latest := item.part.log().TimestampBounds(l.wall)
 		item.recordErrors, item.message = api.UntimelyRecords(item.batch, earliest, latest)
 	}
 	if item.request.loop == l {
-		l.itemDone(item.request)
+		l.itemDone(item.request, item)
 		return
 	}
 	item.returned = true
 	l.post(item.request.loop, item)
 }
 
-// itemDone counts one answer and sends the response with the last.
-func (l *Loop) itemDone(req *produceRequest) {
+// itemDone counts one answer and sends the response with the last, that of item; nil if no answer was left to be waited for.
+func (l *Loop) itemDone(req *produceRequest, item *produceItem) {
 	if req.waiting--; req.waiting > 0 {
 		return
 	}
 	r := req.pending
+	if item != nil {
+		item.tellTimes(&r.times, l)
+	}
 	if !r.silent {
 		r.conn.chargeTime(r)
 	}

@@ -59,6 +59,7 @@ func (r *recordReading) read() {
 func (l *Loop) recordsRead(r *recordReading) {
 	c := r.request.pending.conn
 	c.serial, c.reading = false, nil
+	r.request.pending.times.took(stageHandled, l.instant)
 	l.sendItems(r.request)
 	c.consume()
 }

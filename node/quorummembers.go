@@ -17,7 +17,10 @@ import (
 // election. Whoever takes it has all that this one has.
 func (c *cluster) handOver() {
 	var to quorum.ReplicaKey
-	c.quorum.do(func() {
+	if c.fewVoters() {
+		return
+	}
+	c.quorum.inbox.do(func() {
 		s := c.quorum.q.Status()
 		to = nextLeader(&s)
 		if !to.DirectoryID.IsZero() {
@@ -66,8 +69,7 @@ func (c *controllerService) followEndpoints() {
 		if slices.Equal(now, m.Endpoints) {
 			continue
 		}
-		c.proposed++
-		if err := c.quorum.q.Update(c.proposed, m.ReplicaKey, now); err != nil && !errors.Is(err, quorum.ErrChangePending) {
+		if err := c.quorum.q.Update(c.numbered.Add(1), m.ReplicaKey, now); err != nil && !errors.Is(err, quorum.ErrChangePending) {
 			c.quorum.node.log.throttled("a member's new address is not noted yet", "member", m.ReplicaKey.String(), "error", err)
 		}
 		return
@@ -83,24 +85,40 @@ func quorumEndpoints(b *image.Broker) (all []quorum.Endpoint) {
 }
 
 // unregister takes a node out of the cluster that will not come back: its registration, and what it was in the quorum unless it votes,
-// which is another decision (RemoveRaftVoter).
+// which is another decision (RemoveRaftVoter). A node that came into the quorum and was never registered, or whose unregistration ended half
+// way with the controller, is taken out of the quorum alone.
 func (c *cluster) unregister(req *kmsg.UnregisterBrokerRequest) kmsg.Response {
-	resp := c.control(req)
-	if resp.(*kmsg.UnregisterBrokerResponse).ErrorCode != 0 {
+	resp := c.control(req).(*kmsg.UnregisterBrokerResponse)
+	id, code := wire.NodeID(req.BrokerID), wire.ErrorCode(resp.ErrorCode)
+	if code != wire.None && code != wire.BrokerIDNotRegistered {
 		return resp
 	}
+	removed, err := c.removeLearners(func(key quorum.ReplicaKey) bool { return key.NodeID == id })
+	switch {
+	case err != nil:
+		why := "the node is not registered any more, and still in the metadata quorum: " + err.Error()
+		resp.ErrorCode, resp.ErrorMessage = int16(wire.RequestTimedOut), &why
+	case removed:
+		resp.ErrorCode, resp.ErrorMessage = int16(wire.None), nil
+	}
+	return resp
+}
+
+// removeLearners takes those that are meant out of the quorum, of the members that do not vote. removed says that there was one.
+func (c *cluster) removeLearners(meant func(quorum.ReplicaKey) bool) (removed bool, err error) {
 	var learners []quorum.ReplicaKey
-	c.quorum.do(func() {
+	c.quorum.inbox.do(func() {
 		for _, m := range c.quorum.q.Members() {
-			if m.NodeID == wire.NodeID(req.BrokerID) && !m.Voter {
+			if !m.Voter && meant(m.ReplicaKey) {
 				learners = append(learners, m.ReplicaKey)
 			}
 		}
 	})
 	for _, key := range learners {
 		if err := c.changeMembers(func(q *quorum.Quorum, number uint64) error { return q.Remove(number, key) }); err != nil {
-			c.node.log.throttled("a node that was unregistered stays a member of the metadata quorum", "member", key.String(), "error", err)
+			return removed, err
 		}
+		removed = true
 	}
-	return resp
+	return removed, nil
 }

@@ -1,11 +1,10 @@
 package node
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"log/slog"
-	mathrand "math/rand/v2"
+	"maps"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"sync/atomic"
@@ -37,6 +36,9 @@ type quorumService struct {
 	gone map[uint64]bool
 	// queued counts messages of others in the inbox.
 	queued atomic.Int64
+	// hastened counts how often the quorum was told to elect soon; hastenAt is when it is next.
+	hastened int
+	hastenAt time.Time
 	// snapshotting says that a snapshot is being made.
 	snapshotting bool
 }
@@ -79,15 +81,17 @@ func (c *cluster) openQuorum() error {
 
 // quorumConfig turns Kafka's timeouts into ticks.
 func quorumConfig(n *Node) quorum.Config {
-	var seed [16]byte
-	_, _ = rand.Read(seed[:])
 	cfg := n.Config()
 	return quorum.Config{
-		Rand:          mathrand.New(mathrand.NewPCG(binary.BigEndian.Uint64(seed[:]), binary.BigEndian.Uint64(seed[8:]))),
+		Rand:          newRandom(),
 		ElectionTicks: max(3, int(cfg.QuorumFetchTimeoutMS/quorumTick.Milliseconds())),
+		NoRoom:        noRoom,
 		Warn:          func(line string) { n.log.throttled("metadata quorum: " + line) },
 	}
 }
+
+// newRandom gives a source of its own, seeded by the operating system's.
+func newRandom() *rand.Rand { return rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) }
 
 // quorumError says what an operator can do about a quorum directory that cannot be opened.
 func quorumError(dir string, err error) error {
@@ -114,8 +118,13 @@ func (s *quorumService) turn() time.Duration {
 	s.passTime()
 	s.controller.tick()
 	s.controller.propose()
+	s.controller.ask()
 	for s.q.HasReady() {
 		fx, err := s.q.Ready()
+		if errors.Is(err, quorum.ErrFull) {
+			s.full(err)
+			return fullPause
+		}
 		if err != nil {
 			s.node.fatal(err)
 			return time.Hour
@@ -129,6 +138,18 @@ func (s *quorumService) turn() time.Duration {
 	return max(time.Millisecond, quorumTick-time.Since(s.ticked))
 }
 
+// fullPause is how long a member waits before it looks again whether its disk has room.
+const fullPause = 200 * time.Millisecond
+
+// full takes this node out of the quorum until its disk has room: it can promise nothing, and the others elect another controller if it
+// was that. It goes on by itself. The controller keeps what it has proposed: that is committed later, or the reign is over then.
+func (s *quorumService) full(err error) {
+	s.node.log.throttled("the disk of the metadata quorum is full: this node takes no part in it", "error", err)
+	if v := *s.view.Load(); v.controller != wire.NoNode {
+		s.view.Store(&quorumView{term: v.term, controller: wire.NoNode})
+	}
+}
+
 // passTime tells the quorum of the ticks that are due. After a pause of the whole process they are two at most: what came in
 // meanwhile has been taken before, and nobody is to stand for election because this node was not looking.
 func (s *quorumService) passTime() {
@@ -137,8 +158,26 @@ func (s *quorumService) passTime() {
 		return
 	}
 	s.ticked = s.ticked.Add(time.Duration(due) * quorumTick)
+	s.hasten()
 	for range min(due, 2) {
 		s.q.Tick()
+	}
+}
+
+const (
+	// hastenEvery leaves room for one turn of each of five voters, hastenMax for nodes that start together and not at the same time.
+	hastenEvery = time.Second
+	hastenMax   = 3
+)
+
+// hasten has a node that has started, and hears of no leader, not wait as long for one as a node that has lost one.
+func (s *quorumService) hasten() {
+	switch now := time.Now(); {
+	case s.view.Load().controller != wire.NoNode:
+		s.hastened = hastenMax
+	case s.hastened < hastenMax && !now.Before(s.hastenAt):
+		s.hastened, s.hastenAt = s.hastened+1, now.Add(hastenEvery)
+		s.q.Hasten()
 	}
 }
 
@@ -159,11 +198,12 @@ func (s *quorumService) take(fx quorum.Effects) error {
 			return err
 		}
 	}
-	s.lead(fx)
-	if s.image != nil {
+	if s.image != nil { // before anybody is told that this node is the controller: see ready
 		s.cluster.follower.publish(s.image)
 	}
+	s.lead(fx)
 	s.controller.applied()
+	s.controller.affirmed(fx.Confirmed)
 	if fx.WantSnapshot {
 		s.snapshot(fx.AppliedIndex)
 	}
@@ -245,12 +285,27 @@ func (s *quorumService) received(m quorumMessage) {
 		err := s.q.Step(quorum.Message{To: m.to, From: m.from, Data: m.data})
 		switch {
 		case err == nil:
-			s.learned[m.from] = m.address
+			s.learn(m.from, m.address)
 			delete(s.gone, m.from)
 		case errors.Is(err, quorum.ErrMessage):
 			s.node.log.throttled("message of another node dropped", "node", int(m.sender), "address", m.address, "error", err)
 		}
 	})
+}
+
+// learnedMax bounds the addresses that are learned: far more than a quorum has members.
+const learnedMax = 512
+
+// learn notes where the sender of a message is reached. It may be nobody that this member knows: the leader of an election that its log
+// lacks yet, which it has to answer. Whoever makes senders up has others forgotten that are no members.
+func (s *quorumService) learn(id uint64, address string) {
+	if len(s.learned) >= learnedMax {
+		maps.DeleteFunc(s.learned, func(id uint64, _ string) bool {
+			_, member := s.q.Member(id)
+			return !member
+		})
+	}
+	s.learned[id] = address
 }
 
 // lost takes the word of a node's host that its process is gone: a follower of it stands for election soon, and the controller fences it
@@ -285,19 +340,4 @@ func (s *quorumService) snapshot(index uint64) {
 			}
 		})
 	}()
-}
-
-// do runs f on the goroutine and waits; false if it was not run because the node stops.
-func (s *quorumService) do(f func()) bool {
-	done := make(chan struct{})
-	s.inbox.put(func() {
-		f()
-		close(done)
-	})
-	select {
-	case <-done:
-		return true
-	case <-s.inbox.stopped:
-		return false
-	}
 }

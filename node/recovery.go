@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/segment"
@@ -46,13 +47,16 @@ func (n *Node) loadTopics() error {
 			if !ok || readTopicID(f.dir.fs, f.path) != t.ID && !readTopicID(f.dir.fs, f.path).IsZero() {
 				f = foundPartition{dir: n.dirFor(nil), tp: tp}
 			}
-			jobs = append(jobs, &openJob{topic: topic, found: f})
+			jobs = append(jobs, &openJob{topic: topic, found: f, fresh: f.path == ""})
 		}
 	}
 	for _, f := range dirs {
 		n.log.throttled("directory of no topic: left alone", "directory", f.path)
 	}
 	n.noteStrays()
+	if err := n.noteLost(jobs); err != nil {
+		return err
+	}
 	if err := n.runOpenJobs(jobs); err != nil {
 		return err
 	}
@@ -89,13 +93,46 @@ func (n *Node) noteMissing(tp wire.TopicPartition) {
 	}
 }
 
+// noteLost writes down, before a log is made anew, that the replica which others count on has lost it.
+func (n *Node) noteLost(jobs []*openJob) error {
+	if n.cluster == nil {
+		return nil
+	}
+	if err := n.lacking.load(jobs); err != nil {
+		return err
+	}
+	var lost []*openJob
+	m := n.Image()
+	for _, j := range jobs {
+		if mine, others := n.counted(m.ByID(j.topic.id).State(j.found.tp.Partition)); j.fresh && mine && others {
+			slog.Warn("the log of a replica is missing: it is fetched from its leader", "partition", segment.PartitionDir(j.found.tp))
+			lost = append(lost, j)
+		}
+	}
+	return n.lackJobs(lost)
+}
+
+// lackJobs writes down that replicas lack something, before their logs go on without it.
+func (n *Node) lackJobs(jobs []*openJob) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	n.lacking.add(jobs)
+	if err := n.lacking.save(); err != nil {
+		return startError(n.lacking.file(), err)
+	}
+	return nil
+}
+
 // openJob opens one partition's log.
 type openJob struct {
 	topic  *topic
 	found  foundPartition
 	log    *segment.Log
 	report segment.RecoveryReport
-	err    error
+	// fresh says that there was no log: it is made anew.
+	fresh bool
+	err   error
 }
 
 // runOpenJobs recovers logs side by side (num.recovery.threads.per.data.dir), replays the journals into them and deals
@@ -119,6 +156,9 @@ func (n *Node) runOpenJobs(jobs []*openJob) error {
 	done.Wait()
 	for _, j := range jobs {
 		if j.err != nil {
+			n.begunAnew(j)
+		}
+		if j.err != nil {
 			return &StartError{Path: j.found.path, Problem: j.err.Error(), Cure: "see docs/reliability.md, recovery"}
 		}
 	}
@@ -135,6 +175,31 @@ func (n *Node) runOpenJobs(jobs []*openJob) error {
 		j.topic.parts[j.found.tp.Partition] = n.newPartition(j.topic, j.found.tp.Partition, j.found.dir, j.log, m)
 	}
 	return nil
+}
+
+// begunAnew begins a log anew whose files do not say what they are any more, if other nodes have all that it had: the old one is set aside.
+func (n *Node) begunAnew(j *openJob) {
+	var disk unix.Errno
+	if errors.As(j.err, &disk) || !n.replaceable([]*openJob{j}) {
+		return
+	}
+	slog.Error("a replica's log cannot be opened: it is set aside, and fetched from its leader", "directory", j.found.path, "error", j.err)
+	if err := n.lackJobs([]*openJob{j}); err != nil {
+		j.err = err
+		return
+	}
+	j.report = segment.RecoveryReport{}
+	j.create(n)
+}
+
+// create makes the log anew. What the journal has of it may be missing before its first batch: of a log with other replicas that is damage,
+// and no reason not to start.
+func (j *openJob) create(n *Node) {
+	d := j.found.dir
+	if j.log, j.err = createLog(d, j.found.path, segmentConfig(n.Config(), &j.topic.config), j.topic.id); j.err == nil {
+		j.log.SetReplicated(n.replicated(j.topic.id, j.found.tp.Partition))
+		j.err = d.fs.SyncDir(d.path)
+	}
 }
 
 // raiseProducerIDs sees to it that no id is handed out which a log knows: one of a directory that Apache Kafka wrote, or of
@@ -176,9 +241,7 @@ func (j *openJob) run(n *Node) {
 	cfg := segmentConfig(n.Config(), &j.topic.config)
 	if j.found.path == "" {
 		j.found.path = filepath.Join(d.path, segment.PartitionDir(j.found.tp))
-		if j.log, j.err = createLog(d, j.found.path, cfg, j.topic.id); j.err == nil {
-			j.err = d.fs.SyncDir(d.path)
-		}
+		j.create(n)
 		return
 	}
 	j.log, j.report, j.err = segment.OpenLog(d.fs, j.found.path, cfg, segment.OpenOptions{
@@ -208,7 +271,11 @@ func createLog(d *logDir, path string, cfg segment.Config, id wire.TopicID) (*se
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return segment.CreateLog(d.fs, path, cfg, id, 0)
+	log, err := segment.CreateLog(d.fs, path, cfg, id, 0)
+	if err != nil { // what is half there would be set aside by the next try
+		return nil, errors.Join(err, d.fs.RemoveAll(path))
+	}
+	return log, nil
 }
 
 func logRecovery(r *segment.RecoveryReport) {
@@ -230,9 +297,11 @@ func (n *Node) replayJournals(jobs []*openJob) error {
 	for _, j := range jobs {
 		logs[journalTarget{j.topic.id, j.found.tp.Partition}] = j.log
 	}
-	n.noteJournalMissing()
+	if err := n.noteJournalMissing(jobs); err != nil {
+		return err
+	}
 	for _, l := range n.loops {
-		journal, file, err := n.openJournal(n.journalName(l.index), logs)
+		journal, file, err := n.openJournal(n.journalName(l.index), logs, jobs)
 		if err != nil {
 			return err
 		}
@@ -244,7 +313,7 @@ func (n *Node) replayJournals(jobs []*openJob) error {
 		if _, err := fsys.Stat(name); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		_, file, err := n.openJournal(name, logs)
+		_, file, err := n.openJournal(name, logs, jobs)
 		if err != nil {
 			return err
 		}
@@ -256,22 +325,37 @@ func (n *Node) replayJournals(jobs []*openJob) error {
 }
 
 // noteJournalMissing says that a node which did not stop cleanly has no journal: what only that had is gone.
-func (n *Node) noteJournalMissing() {
+func (n *Node) noteJournalMissing(jobs []*openJob) error {
 	_, err := n.dirs[0].fs.Stat(n.journalName(0))
 	unclean := slices.ContainsFunc(n.dirs, func(d *logDir) bool { return !d.clean })
-	if n.ranBefore && unclean && errors.Is(err, fs.ErrNotExist) {
-		slog.Error("the journal is missing after a stop that was not clean: acknowledged records may be gone", "journal", n.journalName(0))
+	ranBefore := n.ranBefore || n.cluster != nil && slices.ContainsFunc(jobs, func(j *openJob) bool { return !j.fresh })
+	if !ranBefore || !unclean || !errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
+	if n.replaceable(jobs) {
+		slog.Error("the journal is missing after a stop that was not clean: what it may have had is fetched from other nodes", "journal", n.journalName(0))
+		return n.lackJobs(jobs)
+	}
+	slog.Error("the journal is missing after a stop that was not clean: acknowledged records may be gone", "journal", n.journalName(0))
+	return nil
 }
 
-func (n *Node) openJournal(name string, logs map[journalTarget]*segment.Log) (*segment.Journal, segment.File, error) {
-	fsys := n.dirs[0].fs
+// openJournal replays a journal and begins it anew. Damage in it ends the start, unless other nodes have all that it may have had.
+func (n *Node) openJournal(name string, logs map[journalTarget]*segment.Log, jobs []*openJob) (*segment.Journal, segment.File, error) {
+	fsys, replaceable := n.dirs[0].fs, n.replaceable(jobs)
 	journal, file, err := segment.OpenJournal(fsys, name, n.journalConfig(), func(r *segment.JournalReader) error {
+		if replaceable {
+			r.AcceptDamage()
+		}
 		report, err := segment.ReplayJournal(fsys, r, wallNow(), func(id wire.TopicID, p wire.PartitionIndex) *segment.Log {
 			return logs[journalTarget{id, p}]
 		}, func(plans []segment.FlushPlan) error { return flushSideBySide(fsys, plans) })
 		if bytes := r.Partial(); bytes > 0 {
 			slog.Warn("the journal ends within a track: the node ended while it grew, or something cut it", "journal", name, "bytes", bytes)
+		}
+		if damage := r.Damage(); damage != nil && err == nil {
+			slog.Error("the journal is damaged: what it may have had is fetched from other nodes", "journal", name, "damage", damage)
+			err = n.lackJobs(jobs)
 		}
 		if report.Entries > 0 {
 			slog.Info("journal replayed", "journal", name, "entries", report.Entries, "appended", report.Replayed,
@@ -280,10 +364,39 @@ func (n *Node) openJournal(name string, logs map[journalTarget]*segment.Log) (*s
 		}
 		return err
 	})
-	if err != nil {
-		return nil, nil, journalError(name, err)
+	var head *segment.JournalError
+	switch {
+	case err == nil:
+		return journal, file, nil
+	case replaceable && errors.As(err, &head): // nothing of it can be read
+		slog.Error("the journal is damaged: what it may have had is fetched from other nodes", "journal", name, "damage", head)
+		if err := n.setAsideJournal(name, jobs); err != nil {
+			return nil, nil, err
+		}
+		if journal, file, err = segment.CreateJournal(fsys, name, n.journalConfig()); err == nil {
+			return journal, file, nil
+		}
 	}
-	return journal, file, nil
+	return nil, nil, journalError(name, err)
+}
+
+// damagedSuffix is of a journal that could not be read: it is left for an operator to look at until there is another such.
+const damagedSuffix = ".damaged"
+
+// setAsideJournal gives a journal up.
+func (n *Node) setAsideJournal(name string, jobs []*openJob) error {
+	fsys := n.dirs[0].fs
+	if err := n.lackJobs(jobs); err != nil {
+		return err
+	}
+	err := fsys.Rename(name, name+damagedSuffix)
+	if err == nil {
+		err = fsys.SyncDir(n.state.path)
+	}
+	if err != nil {
+		return startError(name, err)
+	}
+	return nil
 }
 
 // flushesAtOnce is how many logs are made durable side by side: file systems put what waits together into one commit. 10,000

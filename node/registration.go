@@ -8,7 +8,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// What ringmill's nodes say of themselves beside Kafka's BrokerRegistration, in tagged fields that Kafka does not know. The tags are
+// What ringmill's nodes say of themselves beside Kafka's BrokerRegistration and BrokerHeartbeat, in tagged fields that Kafka does not know. The tags are
 // far above those that Kafka numbers.
 const (
 	tagDirectoryID   = 10000 // 16 bytes
@@ -16,6 +16,8 @@ const (
 	tagCleanShutdown = 10002 // one byte, 1 for yes
 	tagDurable       = 10003 // one byte, 1 for yes
 	tagLocked        = 10004 // one byte, 1 for yes
+	tagLacking       = 10005 // of a heartbeat: see appendLacking
+	tagClock         = 10006 // of a heartbeat's answer: the controller's wall clock, Unix milliseconds, 8 bytes
 )
 
 // tellRegistration adds to a registration what Kafka's has no field for.
@@ -57,6 +59,16 @@ func readRegistration(req *kmsg.BrokerRegistrationRequest) controller.Registrati
 		}
 	})
 	return r
+}
+
+// lackingOf are the lacking replicas that a heartbeat names.
+func lackingOf(req *kmsg.BrokerHeartbeatRequest) (lacking []controller.LackingReplica) {
+	req.UnknownTags.Each(func(tag uint32, value []byte) {
+		if tag == tagLacking {
+			lacking = readLacking(value)
+		}
+	})
+	return lacking
 }
 
 // logDirIDs are the identities of the log directories (KIP-858).

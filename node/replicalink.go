@@ -44,18 +44,13 @@ func (k *replicaLink) run() {
 	}
 }
 
-func (k *replicaLink) requests() <-chan []byte { return k.replicator.requests }
+func (k *replicaLink) requests() <-chan replicaRequest { return k.replicator.requests }
 
 // rest waits before a leader is asked again that could not be, longer each time.
 func (k *replicaLink) rest() {
 	pause := min(replicaBackoffMin<<min(k.failures, 16), time.Duration(k.node.Config().ReplicaFetchBackoffMS)*time.Millisecond)
 	k.failures++
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-k.node.quit:
-	}
+	k.node.sleep(pause)
 }
 
 func (k *replicaLink) disconnect() {
@@ -65,8 +60,8 @@ func (k *replicaLink) disconnect() {
 	}
 }
 
-// exchange sends a request and gives the body of its answer, in memory of its own.
-func (k *replicaLink) exchange(request []byte) ([]byte, error) {
+// exchange sends a request and gives the body of its answer, in the request's memory if that is large enough.
+func (k *replicaLink) exchange(request replicaRequest) ([]byte, error) {
 	addr, err := k.node.peerAddress(k.replicator.leader)
 	if err != nil {
 		return nil, err
@@ -83,10 +78,10 @@ func (k *replicaLink) exchange(request []byte) ([]byte, error) {
 	}
 	k.conn.correlation++
 	h := wire.RequestHeader{Key: wire.KeyFetch, Version: replicaFetchVersion, CorrelationID: k.conn.correlation}
-	if err := k.conn.write(appendPeerFrame(nil, h, request), deadline); err != nil {
+	if err := k.conn.write(appendPeerFrame(nil, h, request.body), deadline); err != nil {
 		return nil, err
 	}
-	return k.receive(deadline)
+	return k.receive(deadline, request.memory)
 }
 
 // patience is how long a leader may take: it waits for records by itself, and a socket that is stuck is given up.
@@ -98,7 +93,7 @@ func (k *replicaLink) patience() time.Duration {
 // replicaSocketPatience is Kafka's default of replica.socket.timeout.ms.
 const replicaSocketPatience = 30 * time.Second
 
-func (k *replicaLink) receive(deadline time.Time) ([]byte, error) {
+func (k *replicaLink) receive(deadline time.Time, memory []byte) ([]byte, error) {
 	c := k.conn
 	if err := c.conn.SetReadDeadline(deadline); err != nil {
 		return nil, err
@@ -114,7 +109,7 @@ func (k *replicaLink) receive(deadline time.Time) ([]byte, error) {
 	case size < 0 || size > peerResponseBytesMax:
 		return nil, fmt.Errorf("node: an answer of %d bytes", size)
 	}
-	body := make([]byte, size)
+	body := roomFor(memory, int(size))
 	_, err := io.ReadFull(c.in, body)
 	return body, err
 }

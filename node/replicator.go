@@ -15,8 +15,8 @@ import (
 //	                        │                             ▲
 //	goroutine               └─▶ send ─▶ receive ──────────┘
 //
-// What was received stays in memory until it is written; the next request goes out when it is kept, so that there are two answers'
-// bytes at most.
+// What was received stays in memory until it is written (replicaAnswer); the next request goes out when it is kept, so that there are two
+// answers' bytes at most.
 type replicator struct {
 	loop    *Loop
 	leader  wire.NodeID
@@ -24,12 +24,19 @@ type replicator struct {
 	// epoch is that of this node's registration, with which the fetcher asks.
 	epoch wire.BrokerEpoch
 	view  wire.FetchResponseView
-	// requests has the body of the one that is out; closed when the loop ends.
-	requests chan []byte
+	// requests has the one that is out; closed when the loop ends.
+	requests chan replicaRequest
+	// spare is memory for the next answer, nil while an earlier one has it.
+	spare []byte
 	// queued says that it is in Loop.replicating. due is the timer for partitions that back off or whose disk takes its time.
 	queued   bool
 	due      timer
 	answered time.Duration
+}
+
+// replicaRequest is the body of a request, and memory for its answer.
+type replicaRequest struct {
+	body, memory []byte
 }
 
 const (
@@ -48,7 +55,7 @@ func (l *Loop) replicatorOf(leader wire.NodeID) *replicator {
 	if r := l.replicators[leader]; r != nil {
 		return r
 	}
-	r := &replicator{loop: l, leader: leader, requests: make(chan []byte, 1), epoch: l.node.brokerEpoch()}
+	r := &replicator{loop: l, leader: leader, requests: make(chan replicaRequest, 1), epoch: l.node.brokerEpoch()}
 	r.fetcher = l.newFetcher(r.epoch)
 	r.due.fire = func(*Loop) { r.soon() }
 	if l.replicators == nil {
@@ -144,7 +151,8 @@ func (r *replicator) ask() {
 		}
 		return
 	}
-	r.requests <- req.AppendTo(nil, replicaFetchVersion)
+	r.requests <- replicaRequest{req.AppendTo(nil, replicaFetchVersion), r.spare}
+	r.spare = nil
 }
 
 // registered begins anew after another registration of this node: leaders know replicas by the epoch of theirs.
@@ -172,6 +180,8 @@ func (r *replicator) take(answer []byte, err error) {
 		}
 		return
 	}
+	held := &replicaAnswer{replicator: r, bytes: answer, refs: 1}
+	defer held.release()
 	actions, code := r.fetcher.Answer(l.mono, &r.view)
 	if code != wire.None {
 		l.node.log.throttled("a leader refuses a fetch", "leader", int(r.leader), "error", code)
@@ -179,13 +189,13 @@ func (r *replicator) take(answer []byte, err error) {
 	l.metrics.replicated.Add(len(answer))
 	for i := range actions {
 		if p := actions[i].Ref.(*partition); p.replicator == r && p.stopped == wire.None {
-			l.fetched(p, &actions[i])
+			l.fetched(p, &actions[i], held)
 		}
 	}
 }
 
 // fetched carries out what an answer says of a partition.
-func (l *Loop) fetched(p *partition, a *replicate.FetchAction) {
+func (l *Loop) fetched(p *partition, a *replicate.FetchAction, from *replicaAnswer) {
 	switch a.Kind {
 	case replicate.FetchFailed:
 		l.node.log.throttled("a replica is not fetched", "partition", p.name(), "leader", int(p.replicator.leader), "error", a.Code)
@@ -201,7 +211,11 @@ func (l *Loop) fetched(p *partition, a *replicate.FetchAction) {
 		taken := p.replica.FetchedFrom(a.Fetched, &l.eff)
 		l.apply(p)
 		if taken {
+			p.lend(from)
 			l.appendFetched(p, a.Records)
+			if len(p.plans) == 0 && p.fetchedRest == nil { // nothing to write, after which it would be given back
+				p.abandon()
+			}
 		}
 		l.fetchable(p)
 	default:
@@ -212,7 +226,7 @@ func (l *Loop) fetched(p *partition, a *replicate.FetchAction) {
 }
 
 // appendFetched plans the appends of record batches; the rest waits while a segment is made. The plans refer to the answer's bytes, which
-// live as long as they do.
+// are lent to the partition.
 func (l *Loop) appendFetched(p *partition, records []byte) {
 	p.fetchedRest = nil
 	for len(records) > 0 {
@@ -229,6 +243,7 @@ func (l *Loop) appendFetched(p *partition, records []byte) {
 		}
 		if err != nil {
 			l.node.log.throttled("a leader sent a damaged batch", "partition", p.name(), "leader", int(p.replicator.leader), "error", err)
+			l.tellLeader(p)
 			p.replicator.fetcher.BackOff(p.id, p.index, l.mono)
 			return
 		}
@@ -252,7 +267,10 @@ func (l *Loop) appendFetched(p *partition, records []byte) {
 }
 
 // dropFetched forgets what of an answer was not appended yet.
-func (l *Loop) dropFetched(p *partition) { p.fetchedRest = nil }
+func (l *Loop) dropFetched(p *partition) {
+	p.fetchedRest = nil
+	p.abandon()
+}
 
 // fetchable has more asked for of a follower that keeps all that it has.
 func (l *Loop) fetchable(p *partition) {

@@ -104,14 +104,15 @@ func (n *Node) open() error {
 func newNode(cfg *config.Config) *Node {
 	n := &Node{
 		started: time.Now(), seams: defaultSeams(), log: newThrottledLog(slog.Default()), metrics: newNodeMetrics(), topics: newCatalog(),
-		probes: make(map[int]iouring.Probe), failed: make(chan struct{}), quit: make(chan struct{}), served: make(chan struct{}),
+		probes: make(map[int]iouring.Probe), failed: make(chan struct{}), draining: make(chan struct{}), quit: make(chan struct{}), served: make(chan struct{}),
 		cleanerStopped: make(chan struct{}),
 	}
 	n.cfg.Store(cfg)
 	n.growing = newGrowingTurns(cfg.Loops)
 	n.decoding = newDecodeLimit()
 	n.recordReaders = make(chan struct{}, recordReaders)
-	n.truncations, n.isr = make(chan struct{}, truncationsAtOnce), newISRProposer(n)
+	n.truncations, n.isr, n.lacking = make(chan struct{}, truncationsAtOnce), newISRProposer(n), newLackingReplicas(n)
+	n.scrubber = newScrubber(n)
 	n.moves = newLogMoves(cfg.MovesAtOnce())
 	n.quotas, n.connectionRates = newClientQuotas(cfg, n.started), newConnectionRates(cfg, n.started)
 	n.metrics.quotaClients(n.quotas)
@@ -136,7 +137,7 @@ func newNode(cfg *config.Config) *Node {
 func newLoop(n *Node, index int) *Loop {
 	cfg := n.Config()
 	return &Loop{
-		node: n, index: index, overflow: make([][]Message, cfg.Loops), metrics: newLoopMetrics(n.metrics, index),
+		node: n, index: index, overflow: make([][]Message, cfg.Loops), metrics: newLoopMetrics(n.metrics, index), stages: newStageTimes(),
 		slabs:   slabPool{max: int(cfg.RequestMemoryBytes) / cfg.Loops},
 		answers: answerMemory{max: answersOfLoop(cfg.Loops)},
 		fetches: fetchSessions{byID: make(map[int32]*fetchSession), max: max(1, cfg.FetchSessionSlots/cfg.Loops)},
@@ -180,6 +181,9 @@ func (n *Node) startLoops() error {
 		if err := <-started; err != nil {
 			failed = &StartError{Path: "ringmill.engine", Problem: err.Error(), Cure: "use --set ringmill.engine=epoll"}
 		}
+	}
+	if failed == nil {
+		n.metrics.stages.begin(n.loops)
 	}
 	return failed
 }

@@ -42,6 +42,7 @@ func (n *Node) awaitServing(k wire.APIKey, gone <-chan struct{}) error {
 		return nil
 	case <-gone:
 		return errGone
+	case <-n.draining:
 	case <-n.quit:
 	case <-timer.C:
 	}

@@ -13,8 +13,9 @@ import (
 //
 // It is made when the node begins to lead the partition under a leader epoch, with an empty coordinator, which refuses with
 // COORDINATOR_LOAD_IN_PROGRESS; clients try that again. Meanwhile its partition is replayed into another coordinator, in the
-// background. When that is done the shard has that one, and serves until the node stops or the partition is led under another
-// epoch, by this node or another. If the partition cannot be read it keeps the empty one, and refuses until then.
+// background. When that is done, and all that was read is below the high watermark, the shard has that one, and serves until
+// the node stops or the partition is led under another epoch, by this node or another. If the partition cannot be read it
+// keeps the empty one, and refuses until then.
 type shard[C any] struct {
 	index wire.PartitionIndex
 	// leaderEpoch is what this node leads the partition under: its records are appended under that or not at all.

@@ -75,3 +75,27 @@ func TestShardsLiveWithTheirLeadership(t *testing.T) {
 		t.Error("the coordinator before has not ended")
 	}
 }
+
+// TestCoordinatorsServeWhatIsSafe: a coordinator that has read its log waits until all of it is below the high watermark, for as long as the
+// node leads under that epoch.
+func TestCoordinatorsServeWhatIsSafe(t *testing.T) {
+	tn := startNode(t, nodeOptions{})
+	tn.createTopic("a", 1)
+	p := tn.partition("a", 0)
+	epoch := wire.LeaderEpoch(p.published.leaderEpoch.Load())
+	if !tn.awaitSafe(p, epoch, 0) {
+		t.Error("an empty log is not safe")
+	}
+	if tn.awaitSafe(p, epoch-1, 1) {
+		t.Error("a log is waited for that is led under another epoch by now")
+	}
+	safe, done := make(chan bool, 1), make(chan wire.ErrorCode, 1)
+	go func() { safe <- tn.awaitSafe(p, epoch, 1) }()
+	tn.appendPlaced("a", 0, internalBatch{records: []wire.Record{{Value: []byte("x")}}}, func(c replicate.Completion) { done <- c.Code })
+	if code := <-done; code != wire.None {
+		t.Fatal(code)
+	}
+	if !<-safe {
+		t.Error("what is below the high watermark is not safe")
+	}
+}

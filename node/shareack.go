@@ -81,7 +81,7 @@ func (a *acknowledging) add(part partAcknowledged) {
 
 // acknowledge hands a member's acknowledgements to the share partitions. As in Kafka a partition that is there twice counts as
 // it is there last, and those with nothing to acknowledge are not answered if all are such.
-func (s *shareService) acknowledge(group, member string, all []partAcknowledgements) *acknowledging {
+func (s *shareService) acknowledge(client api.Client, group, member string, all []partAcknowledgements) *acknowledging {
 	outcome := &acknowledging{coming: make(chan partAcknowledged, len(all)), places: make(map[share.TopicIDPartition]int)}
 	wanted := make(map[share.TopicIDPartition][]share.Acknowledgement, len(all))
 	var empty []share.TopicIDPartition
@@ -95,7 +95,7 @@ func (s *shareService) acknowledge(group, member string, all []partAcknowledgeme
 			continue
 		}
 		code := wire.None
-		if _, code = s.node.sharePartition(tp); code == wire.None && !share.CheckAcknowledgements(list) {
+		if _, code = s.node.readablePartition(client, tp); code == wire.None && !share.CheckAcknowledgements(list) {
 			code = wire.InvalidRequest
 		}
 		switch {
@@ -135,11 +135,11 @@ func (s *shareService) acknowledgePart(key share.Key, member string, list []shar
 }
 
 // ShareAcknowledge takes a member's acknowledgements (KIP-932), and answers when they are in the log.
-func (n *Node) ShareAcknowledge(_ api.Client, req *kmsg.ShareAcknowledgeRequest) *kmsg.ShareAcknowledgeResponse {
+func (n *Node) ShareAcknowledge(client api.Client, req *kmsg.ShareAcknowledgeRequest) *kmsg.ShareAcknowledgeResponse {
 	s := n.shares
 	resp := kmsg.NewPtrShareAcknowledgeResponse()
 	key, code := sessionKeyOf(req.GroupID, req.MemberID)
-	if code == wire.None && !s.do(func() { code = s.sessions.Acknowledge(key, req.ShareSessionEpoch) }) {
+	if code == wire.None && !s.inbox.do(func() { code = s.sessions.Acknowledge(key, req.ShareSessionEpoch) }) {
 		code = wire.NotLeaderOrFollower
 	}
 	if code != wire.None {
@@ -147,11 +147,11 @@ func (n *Node) ShareAcknowledge(_ api.Client, req *kmsg.ShareAcknowledgeRequest)
 		return resp
 	}
 	places := make(topicPlaces)
-	for _, part := range s.acknowledge(key.Group, key.Member.String(), acknowledgements(req)).wait(n.quit) {
+	for _, part := range s.acknowledge(client, key.Group, key.Member.String(), acknowledgements(req)).wait(n.quit) {
 		addAcknowledged(resp, places, part)
 	}
 	if req.ShareSessionEpoch == share.FinalEpoch {
-		s.do(func() { s.end(key) })
+		s.inbox.do(func() { s.end(key) })
 	}
 	return resp
 }

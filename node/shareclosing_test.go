@@ -18,7 +18,7 @@ func TestShareFetchEndsWithItsConnection(t *testing.T) {
 	s := tn.shares
 	var watch *shareWatch
 	await(t, "it waits", func() bool {
-		s.do(func() {
+		s.inbox.do(func() {
 			if sp := s.parts[share.Key{Group: "g", Topic: id}]; sp != nil && len(sp.waiters) == 1 {
 				watch = sp.watch
 			}
@@ -28,7 +28,7 @@ func TestShareFetchEndsWithItsConnection(t *testing.T) {
 	one.conn.Close()
 	await(t, "nothing is left", func() bool {
 		left, watching := -1, true
-		s.do(func() { left = len(s.fetching) + len(s.parts) + len(s.groups) + s.loading })
+		s.inbox.do(func() { left = len(s.fetching) + len(s.parts) + len(s.groups) + s.loading })
 		watch.part.part.loop.on(func(*Loop) { watching = !watch.ended })
 		return left == 0 && !watching
 	})

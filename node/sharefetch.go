@@ -16,6 +16,7 @@ type shareFetch struct {
 	service    *shareService
 	key        share.SessionKey
 	member     string
+	client     api.Client
 	committed  bool
 	lockMS     int64
 	maxRecords int64
@@ -62,7 +63,7 @@ func (n *Node) shareFetch(client api.Client, req *kmsg.ShareFetchRequest, gone <
 	}
 	f.gone = gone
 	acks := fetchAcknowledgements(req)
-	if !s.do(func() { code = s.begin(f, asked) }) {
+	if !s.inbox.do(func() { code = s.begin(f, asked) }) {
 		return shareFetchRefusal(wire.NotLeaderOrFollower)
 	}
 	if code == wire.ShareSessionLimitReached { // or the client would ask again at once
@@ -71,7 +72,7 @@ func (n *Node) shareFetch(client api.Client, req *kmsg.ShareFetchRequest, gone <
 	if code != wire.None {
 		return shareFetchRefusal(code)
 	}
-	outcome := s.acknowledge(f.key.Group, f.member, acks)
+	outcome := s.acknowledge(f.client, f.key.Group, f.member, acks)
 	if f.session != nil {
 		defer f.giveBack()
 		f.fetch(asked.Epoch)
@@ -79,7 +80,7 @@ func (n *Node) shareFetch(client api.Client, req *kmsg.ShareFetchRequest, gone <
 	acknowledged := outcome.wait(n.quit)
 	resp := shareFetchRefusal(wire.None)
 	resp.AcquisitionLockTimeoutMillis = int32(f.lockMS)
-	s.do(func() {
+	s.inbox.do(func() {
 		f.answer(resp, acknowledged)
 		s.fetched(f)
 		if asked.Epoch == share.FinalEpoch {
@@ -120,7 +121,7 @@ func (s *shareService) newFetch(client api.Client, req *kmsg.ShareFetchRequest) 
 	}
 	cfg := s.node.shareConfig(key.Group)
 	f := &shareFetch{
-		service: s, key: key, member: key.Member.String(), committed: cfg.ShareIsolationLevel == "read_committed", lockMS: int64(cfg.ShareRecordLockDurationMS),
+		service: s, key: key, member: key.Member.String(), client: client, committed: cfg.ShareIsolationLevel == "read_committed", lockMS: int64(cfg.ShareRecordLockDurationMS),
 		maxRecords: int64(req.MaxRecords), batchSize: int64(req.BatchSize),
 		maxBytes: min(int(req.MaxBytes), s.node.Config().FetchBytesMax, shareAnswerBytesMax),
 		expires:  time.Now().Add(min(time.Duration(max(req.MaxWaitMillis, 0))*time.Millisecond, fetchWaitMax)),
@@ -147,13 +148,13 @@ func (s *shareService) newFetch(client api.Client, req *kmsg.ShareFetchRequest) 
 func (f *shareFetch) fetch(epoch int32) {
 	s := f.service
 	var reads []*shareRead
-	if !s.do(func() { f.resolve(epoch) }) || !f.wanted() || f.maxRecords <= 0 {
+	if !s.inbox.do(func() { f.resolve(epoch) }) || !f.wanted() || f.maxRecords <= 0 {
 		return
 	}
 	for {
 		over := !time.Now().Before(f.expires)
 		final, done, again := false, false, false
-		if !s.do(func() {
+		if !s.inbox.do(func() {
 			f.final = f.final || over
 			reads = f.gather()
 			final = f.final
@@ -163,7 +164,7 @@ func (f *shareFetch) fetch(epoch int32) {
 		if len(reads) > 0 {
 			f.borrow()
 			f.read(reads)
-			if !s.do(func() { done, again = f.acquire(reads); final = f.final }) {
+			if !s.inbox.do(func() { done, again = f.acquire(reads); final = f.final }) {
 				return
 			}
 		}
@@ -197,19 +198,24 @@ func (f *shareFetch) sleep() bool {
 	case <-f.wake:
 		return true
 	case <-left.C:
-		return f.service.do(func() {
-			f.final = true
-			f.leave()
-			select { // it was woken just now: what that was for is looked at once more
-			case <-f.wake:
-			default:
-			}
-		})
+		return f.service.inbox.do(f.finish)
+	case <-f.service.node.draining:
+		return f.service.inbox.do(f.finish)
 	case <-f.gone:
-		f.service.do(f.abandon)
+		f.service.inbox.do(f.abandon)
 		return false
 	case <-f.service.node.quit:
 		return false
+	}
+}
+
+// finish ends the wait: what there is now is the answer.
+func (f *shareFetch) finish() {
+	f.final = true
+	f.leave()
+	select { // it was woken just now: what that was for is looked at once more
+	case <-f.wake:
+	default:
 	}
 }
 
@@ -233,7 +239,7 @@ func (f *shareFetch) abandon() {
 func (f *shareFetch) resolve(epoch int32) {
 	f.answers = make(map[share.TopicIDPartition]*shareAnswer)
 	for _, tp := range f.session.Partitions(epoch) {
-		part, code := f.service.node.sharePartition(tp)
+		part, code := f.service.node.readablePartition(f.client, tp)
 		f.parts = append(f.parts, &shareAnswer{TopicIDPartition: tp, part: part, code: code})
 		f.answers[tp] = f.parts[len(f.parts)-1]
 	}
@@ -249,6 +255,14 @@ func (n *Node) sharePartition(tp share.TopicIDPartition) (*partition, wire.Error
 		return t.leaderOf(tp.Partition)
 	}
 	return nil, wire.UnknownTopicOrPartition
+}
+
+// readablePartition is sharePartition for a client that needs to be allowed to read the topic.
+func (n *Node) readablePartition(client api.Client, tp share.TopicIDPartition) (*partition, wire.ErrorCode) {
+	if m := n.Image().ByID(tp.Topic); m != nil && !n.mayReadTopic(client, m.Name) {
+		return nil, wire.TopicAuthorizationFailed
+	}
+	return n.sharePartition(tp)
 }
 
 // wanted says that there is a partition to read.

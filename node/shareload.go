@@ -58,9 +58,7 @@ func (s *shareService) load(sp *sharePart) {
 			s.inbox.put(func() { s.loaded(sp, epoch, state, wire.NoOffset) })
 			return
 		}
-		select {
-		case <-time.After(pause):
-		case <-s.node.quit:
+		if !s.node.sleep(pause) {
 			return
 		}
 	}

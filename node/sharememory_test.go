@@ -24,7 +24,7 @@ func TestPatientShareFetchesHoldNoRecords(t *testing.T) {
 	}
 	await(t, "all of them waiting for more", func() bool {
 		waiting := 0
-		tn.shares.do(func() {
+		tn.shares.inbox.do(func() {
 			if sp := tn.shares.parts[key]; sp != nil {
 				waiting = len(sp.patient)
 			}

@@ -97,26 +97,6 @@ func (s *shareService) tick() time.Duration {
 	return tickIn(s.dueMS - now)
 }
 
-// do runs f on the goroutine and waits; false if it was not run and never will be, because the node stops.
-func (s *shareService) do(f func()) bool {
-	done := make(chan struct{})
-	s.inbox.put(func() {
-		f()
-		close(done)
-	})
-	select {
-	case <-done:
-		return true
-	case <-s.inbox.stopped: // not quit: f may run meanwhile, and shares what the caller has
-	}
-	select {
-	case <-done:
-		return true
-	default:
-		return false
-	}
-}
-
 // partOf finds a share partition, or makes one and has its state read.
 func (s *shareService) partOf(key share.Key, p *partition) *sharePart {
 	sp := s.parts[key]

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
 )
@@ -21,6 +23,7 @@ func (n *Node) stop() error {
 		n.cluster.leave()
 	}
 	n.stopping.Store(true)
+	close(n.draining)
 	if !failed {
 		n.drain()
 	}
@@ -55,26 +58,36 @@ func (n *Node) stop() error {
 const drainTimeout = 5 * time.Second
 
 // drain closes each connection when its requests are answered, none being taken up any more (Conn.mayRead); long polls
-// are answered at once. Who does not read its answers is closed at the end of the time.
+// are answered at once, and so is who waits for other members of its group (Node.draining). Who does not read its answers is closed
+// at the end of the time. New connections are refused by the kernel: clients go elsewhere at once.
 func (n *Node) drain() {
 	deadline := time.Now().Add(n.seams.drainTimeout)
 	for _, ln := range n.listeners {
 		n.loops[0].on(func(l *Loop) { l.engine.CancelFD(ln.fd) })
+		_ = unix.Shutdown(ln.fd, unix.SHUT_RDWR)
 	}
-	for time.Now().Before(deadline) {
-		open := 0
+	open := 0
+	for pause := drainPauseMin; time.Now().Before(deadline); pause = min(2*pause, drainPauseMax) {
+		open = 0
 		for _, l := range n.loops {
 			l.on(func(l *Loop) { open += l.drainConns() })
 		}
 		if open == 0 {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(pause)
 	}
+	slog.Warn("connections are closed with requests under way", "connections", open)
 	for _, l := range n.loops {
 		l.on(func(l *Loop) { l.conns.all((*Conn).close) })
 	}
 }
+
+// drainPauseMin and drainPauseMax are the pauses between looks at what is still open.
+const (
+	drainPauseMin = time.Millisecond
+	drainPauseMax = 10 * time.Millisecond
+)
 
 // drainConns closes the idle connections and says how many are not.
 func (l *Loop) drainConns() (busy int) {
@@ -98,8 +111,9 @@ func (n *Node) closeLogs() bool {
 	ok := true
 	for _, l := range n.loops {
 		var closes []logClose
+		still := l.awaitStill()
 		l.on(func(l *Loop) { closes = l.planCloses() })
-		ok = runCloses(closes) && ok
+		ok = runCloses(closes) && still && ok
 		l.on(func(*Loop) {
 			for i := range closes {
 				if closes[i].done {
@@ -110,6 +124,28 @@ func (n *Node) closeLogs() bool {
 	}
 	return ok && (n.someOffline() || n.emptyJournals()) &&
 		n.writeCheckpoints(segment.RecoveryPointCheckpoint, segment.HighWatermarkCheckpoint, segment.LogStartCheckpoint)
+}
+
+// awaitStill waits until nobody is at the files of the loop's logs: flushes, truncations, writes of leader epochs that have begun. False if
+// some are not done, or a truncation that could not end leaves a log to be recovered.
+func (l *Loop) awaitStill() (still bool) {
+	for deadline := time.Now().Add(jobPatience); ; time.Sleep(time.Millisecond) {
+		busy, torn := 0, 0
+		l.on(func(l *Loop) {
+			l.parts.all(func(p *partition) {
+				switch {
+				case p.stopped != wire.None:
+				case p.jobs > 0:
+					busy++
+				case p.cut:
+					torn++
+				}
+			})
+		})
+		if busy == 0 || time.Now().After(deadline) {
+			return busy == 0 && torn == 0
+		}
+	}
 }
 
 // runCloses runs closes side by side, so that the file system joins their syncs, and says whether all went well.
@@ -141,7 +177,7 @@ type logClose struct {
 // planCloses plans the close of the loop's logs, all but those that have nothing to do.
 func (l *Loop) planCloses() (closes []logClose) {
 	l.parts.all(func(p *partition) {
-		if p.stopped != wire.None {
+		if p.stopped != wire.None || p.jobs > 0 || p.cut {
 			return
 		}
 		plan := p.log().PlanClose()

@@ -56,7 +56,8 @@ func (n *Node) openMetadata(fsys segment.FS) (err error) {
 	if n.store, err = image.OpenStore(fsys, n.state.path); err != nil {
 		return &StartError{Path: n.state.path, Problem: err.Error(), Cure: "restore the state directory from a copy"}
 	}
-	n.image.Store(n.store.Image())
+	n.restrict()
+	n.publish(n.store.Image())
 	if cut := n.store.Report().TruncatedBytes; cut > 0 {
 		slog.Warn("torn tail of the metadata cut: its last change is gone", "directory", n.state.path, "bytes", cut)
 	}
@@ -157,7 +158,7 @@ func (n *Node) begin(cluster string) error {
 func (n *Node) applyMeta(records ...image.Record) (*image.Image, error) {
 	m, err := n.store.Apply(records...)
 	if err == nil {
-		n.image.Store(m)
+		n.publish(m)
 		n.tellGroups(m, records)
 	}
 	return m, err

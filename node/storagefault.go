@@ -46,6 +46,8 @@ func (l *Loop) stopDir(d *logDir) {
 	l.parts.all(func(p *partition) {
 		if p.dir() == d && p.stopped == wire.None {
 			l.stop(p, wire.KafkaStorageError)
+			p.replica.Lack() // others lead what lay here, or have it
+			l.noteLacking(p)
 		}
 	})
 }

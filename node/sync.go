@@ -2,7 +2,6 @@ package node
 
 import (
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -37,7 +36,7 @@ type syncer struct {
 	journaled []*partition
 	entries   []segment.JournalEntry
 	checking  bool
-	began     time.Duration
+	rounds    syncRounds
 }
 
 // syncTarget is what a round reports when it ends.
@@ -73,11 +72,7 @@ func (s *syncer) journalRuns(l *Loop, runs []writtenRun) {
 		}
 		r.offered = true
 		for j := range r.plans {
-			plan := &r.plans[j]
-			s.entries = append(s.entries, segment.JournalEntry{
-				TopicID: r.p.id, Partition: r.p.index, BaseOffset: plan.BaseOffset,
-				LeaderEpoch: r.p.replica.LeaderEpoch(), Batch: plan.Bytes,
-			})
+			s.entries = append(s.entries, segment.JournalBatch(r.p.id, r.p.index, r.plans[j].Bytes))
 		}
 	}
 	done := s.writeEntries(l, s.entries)
@@ -154,7 +149,7 @@ func (s *syncer) start(l *Loop) {
 		s.inFlight++
 		l.engine.Datasync(token(tokenJournalSync, 0, 0), s.file.Fd())
 	}
-	s.began = l.mono
+	s.rounds.begin(l.instant)
 	if s.inFlight == 0 {
 		s.finish(l)
 	}
@@ -192,7 +187,8 @@ func (s *syncer) ended(l *Loop) {
 
 // finish reports a round to the state machines.
 func (s *syncer) finish(l *Loop) {
-	l.metrics.syncRound(l.mono-s.began, len(s.round))
+	l.metrics.syncRound(len(s.round))
+	l.stages.syncRounds.observe(s.rounds.end(l.instant))
 	round := s.round
 	s.round = s.roundSpare[:0]
 	for _, t := range round {

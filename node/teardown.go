@@ -15,6 +15,7 @@ const settleTimeout = 2 * time.Second
 // stopLoops ends the loops. Connections are closed and partitions stopped on all of them first, so that what travels
 // between two loops is back before either is gone.
 func (n *Node) stopLoops() {
+	n.metrics.stages.end()
 	n.settle()
 	for _, l := range n.loops {
 		if l.engine == nil {

@@ -31,6 +31,7 @@ func (c *Conn) unmuted() {
 	c.endMute()
 	c.lastActive = c.loop.mono
 	c.in.since += c.loop.mono - c.mutedAt
+	c.in.arrived += c.loop.mono - max(c.mutedAt, c.in.arrived)
 	if c.in.body != nil {
 		c.bodyReceived()
 		return

@@ -12,7 +12,8 @@ type timer struct {
 	index int // place in the heap, from 1; 0: not set
 }
 
-// timerHeap orders a loop's timers by time. Its size is bounded by what owns timers: two a connection, one a listener.
+// timerHeap orders a loop's timers by time. Its size is bounded by what owns timers: two a connection, one a listener, one a
+// partition with other replicas.
 type timerHeap []*timer
 
 func (h timerHeap) Len() int           { return len(h) }

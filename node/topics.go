@@ -48,6 +48,9 @@ func (n *Node) newPartition(t *topic, index wire.PartitionIndex, d *logDir, log 
 	p.loop.onOrNow(func(l *Loop) {
 		p.slot, p.generation = l.parts.add(p)
 		if state != nil {
+			if n.lacking.has(replicaName{t.id, index}) {
+				p.replica.Lack()
+			}
 			l.throttleFollower(p, t.config.FollowerThrottledReplicas)
 			l.follow(p, t, state, m.Version())
 		}

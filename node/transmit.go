@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -38,6 +39,57 @@ type transmit struct {
 	scratch  []byte
 	coldFile *segmentFile
 	warm     int64
+	// appended are the bytes that were ever to be sent, handed those that the socket took; marks are where among them the answers
+	// end that it does not have yet.
+	appended, handed int64
+	marks            []sentMark
+}
+
+// sentMark is where answers end, and since when they could have been sent.
+type sentMark struct {
+	end            int64
+	arrived, ready time.Duration
+	row            stageRow
+	answers        int32
+}
+
+// sentMarksMax bounds the marks of a connection that does not read its answers: further ones count as sent with the last, and those of
+// another kind of request not at all.
+const sentMarksMax = 64
+
+// mark notes that the answer to r ends here.
+func (t *transmit) mark(r *requestTimes) {
+	if r.row == noStageRow {
+		return
+	}
+	if n := len(t.marks); n == sentMarksMax {
+		if last := &t.marks[n-1]; last.row == r.row {
+			last.end = t.appended
+			last.answers++
+		}
+		return
+	}
+	t.marks = append(t.marks, sentMark{end: t.appended, arrived: r.arrived, ready: r.reached, row: r.row, answers: 1})
+}
+
+// marksKeep is how many marks a connection without answers has room for.
+const marksKeep = 4
+
+// stampSent records the answers that the sockets of these connections have taken, with one reading of the clock.
+func (l *Loop) stampSent(conns []*Conn) {
+	l.readInstant()
+	l.unstamped = 0
+	for _, c := range conns {
+		t := &c.out
+		done := 0
+		for done < len(t.marks) && t.marks[done].end <= t.handed {
+			l.stages.sent(&t.marks[done], l.instant)
+			done++
+		}
+		if t.marks = t.marks[:copy(t.marks, t.marks[done:])]; len(t.marks) == 0 && cap(t.marks) > marksKeep {
+			t.marks = nil
+		}
+	}
 }
 
 // unsent is how many bytes of memory wait; file ranges cost none.
@@ -48,6 +100,10 @@ func (t *transmit) empty() bool { return t.sent == len(t.mem) && len(t.ranges) =
 // append queues an answer. The ranges' references become t's; taken says that the answer's bytes do too, as a large one's do that
 // nothing is before.
 func (t *transmit) append(l *Loop, answer []byte, ranges []fileRange) (taken bool) {
+	t.appended += int64(len(answer))
+	for i := range ranges {
+		t.appended += ranges[i].length
+	}
 	if t.mem == nil && len(answer) > outBufferMax {
 		t.mem, t.ranges = answer, append(t.ranges, ranges...)
 		return true
@@ -83,7 +139,7 @@ func (t *transmit) drop(l *Loop) {
 	dropRanges(t.ranges)
 	t.ranges = nil
 	l.giveOutBuffer(t.mem)
-	t.mem, t.sent = nil, 0
+	t.mem, t.sent, t.marks = nil, 0, nil
 }
 
 // outKeepMax bounds the buffers that a loop keeps for answers under way; outBufferMax their size: an idle connection
@@ -111,14 +167,22 @@ func (l *Loop) giveOutBuffer(b []byte) {
 // sendBudget bounds what one connection sends in a turn, so that the others have theirs.
 const sendBudget = 512 << 10
 
+// stampBytes is how many bytes may be sent before the clock is read for the answers that they were of: some 10 µs of copying.
+const stampBytes = 64 << 10
+
 // flushConns sends for each connection that has something to send; who has more than a turn's share stays active.
 func (l *Loop) flushConns() {
 	active := l.active
 	l.active = l.activeSpare[:0]
-	for _, c := range active {
+	stamped := 0
+	for i, c := range active {
 		c.out.queued = false
 		if !c.closing {
 			l.flush(c)
+		}
+		if l.unstamped >= stampBytes || i == len(active)-1 {
+			l.stampSent(active[stamped : i+1])
+			stamped = i + 1
 		}
 	}
 	clear(active)
@@ -138,6 +202,8 @@ func (l *Loop) flush(c *Conn) {
 		switch {
 		case err == nil:
 			budget -= n
+			t.handed += n
+			l.unstamped += int(n)
 			c.lastActive = l.mono
 			l.metrics.sent.Add(int(n))
 		case errors.Is(err, unix.EAGAIN):

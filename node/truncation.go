@@ -34,27 +34,30 @@ const truncationsAtOnce = 16
 // truncate begins to cut p's log.
 func (l *Loop) truncate(p *partition, to replicate.Truncation) {
 	t := &truncation{node: l.node, p: p, to: to}
-	go func() {
-		select {
-		case l.node.truncations <- struct{}{}:
-			defer func() { <-l.node.truncations }()
-		case <-l.node.quit:
-			return
-		}
-		t.run()
-	}()
+	go t.run()
 }
 
 // truncationPause is how long a truncation waits before it looks again whether the log is still.
 const truncationPause = time.Millisecond
 
 func (t *truncation) run() {
+	select {
+	case t.node.truncations <- struct{}{}:
+		defer func() { <-t.node.truncations }()
+	case <-t.node.quit:
+		return
+	}
 	for !t.attempt() {
-		select {
-		case <-time.After(truncationPause):
-		case <-t.node.quit:
+		if !t.node.sleep(truncationPause) {
 			return
 		}
+	}
+}
+
+// again tries to cut a log once more that a full disk kept from being cut. Others are cut meanwhile.
+func (t *truncation) again() {
+	if t.node.sleep(noRoomPause) {
+		t.run()
 	}
 }
 
@@ -103,9 +106,10 @@ func (l *Loop) holdForTruncation(p *partition) bool {
 func (t *truncation) planned() {
 	if t.to.Whole {
 		t.plan, t.needed = t.p.log().PlanTruncateFully(t.to.To), true
-		return
+	} else {
+		t.plan, t.needed = t.p.log().PlanTruncate(t.to.To)
 	}
-	t.plan, t.needed = t.p.log().PlanTruncate(t.to.To)
+	t.p.cut = t.needed
 }
 
 // prepare makes sure that neither the checkpoint files nor the journal bring back, after a crash, what is cut; false if the journal is full.
@@ -140,12 +144,7 @@ func (n *Node) journalTruncation(loop *Loop, e segment.JournalEntry) (journaled 
 func (n *Node) forgetJournaled(p *partition) {
 	e := segment.JournalTruncation(p.id, p.index, 0)
 	for !n.journalTruncation(p.loop, e) {
-		select {
-		case <-time.After(truncationPause):
-		case <-n.quit:
-			return
-		}
-		if n.broken.Load() || n.hasStopped() {
+		if !n.sleep(truncationPause) || n.broken.Load() || n.hasStopped() {
 			return
 		}
 	}
@@ -168,6 +167,7 @@ func (t *truncation) end(err error) {
 		}
 		if t.needed {
 			p.log().Truncated(t.plan)
+			p.cut = false
 		}
 		p.unjournaled = false
 		l.metrics.truncations.Inc()
@@ -184,8 +184,8 @@ func (t *truncation) end(err error) {
 // truncationFailed: a full disk passes, and the cut is tried again; any other error makes the directory suspect.
 func (l *Loop) truncationFailed(t *truncation, err error) {
 	if passes(err) {
-		l.node.log.throttled("a replica's log cannot be cut", "partition", t.p.name(), "error", err)
-		l.truncate(t.p, t.to)
+		l.node.log.throttled("a replica's log cannot be cut, and it is tried again", "partition", t.p.name(), "error", err)
+		go t.again()
 		return
 	}
 	l.storageFault(t.p.dir(), "truncate "+t.p.name(), err)

@@ -501,17 +501,82 @@ func TestMarkerOvertakesVerification(t *testing.T) {
 			p.loop.on(func(*Loop) {
 				b := batchOf(wire.BatchHeader{Transactional: true, Idempotent: true, ProducerID: key.id, ProducerEpoch: key.epoch}, "x")
 				item := internalItem(p, b, done)
-				p.verifying = map[verificationKey]*verification{key: {items: []*produceItem{item}}}
+				v := &verification{items: []*produceItem{item}}
+				p.verifying = map[verificationKey]*verification{key: v}
 				if c.marked > 0 {
 					p.noteMarker(wire.AppendTxnMarker(nil, key.id, key.epoch, false, 0, 0), c.marked)
 				}
-				p.verified(key, wire.None, c.granted)
+				p.verified(key, v, wire.None, c.granted)
 			})
 			if code := <-done; code != c.code {
 				t.Errorf("%s, want %s", code, c.code)
 			}
 			key.id++
 		})
+	}
+}
+
+// TestVerificationEndsWithTheReign: a batch is not appended on a word that a coordinator gave while the node led under another epoch: the
+// transaction may have ended at the leader in between. Nor does that word speak for the same producer's next batch.
+func TestVerificationEndsWithTheReign(t *testing.T) {
+	tn := startNode(t, nodeOptions{})
+	tn.createTopic("a", 1)
+	p := tn.partition("a", 0)
+	key := verificationKey{7, 3}
+	batch := func() wire.RecordBatch {
+		return batchOf(wire.BatchHeader{Transactional: true, Idempotent: true, ProducerID: key.id, ProducerEpoch: key.epoch}, "x")
+	}
+	first, second, queued := make(chan wire.ErrorCode, 1), make(chan wire.ErrorCode, 1), make(chan wire.ErrorCode, 1)
+	p.loop.on(func(*Loop) {
+		old := &verification{items: []*produceItem{internalItem(p, batch(), first)}}
+		p.verifying = map[verificationKey]*verification{key: old}
+		p.reignEnds()
+		next := &verification{items: []*produceItem{internalItem(p, batch(), second)}}
+		p.verifying = map[verificationKey]*verification{key: next}
+		p.verified(key, old, wire.None, txnOrderUnknown)
+		if p.verifying[key] != next {
+			t.Error("the old word spoke for the next batch")
+		}
+		p.verified(key, next, wire.InvalidTxnState, txnOrderUnknown)
+
+		item := internalItem(p, batch(), queued) // it waits for a new segment
+		item.verified, p.queue = true, []*produceItem{item}
+		p.reignEnds()
+		p.drainQueue()
+	})
+	for _, c := range []struct {
+		name string
+		got  chan wire.ErrorCode
+		want wire.ErrorCode
+	}{
+		{"that of the old reign", first, wire.NotLeaderOrFollower},
+		{"the next", second, wire.InvalidTxnState},
+		{"one that waits for a segment", queued, wire.CoordinatorNotAvailable}, // it is asked for again, and there is no coordinator
+	} {
+		if code := <-c.got; code != c.want {
+			t.Errorf("%s: %s, want %s", c.name, code, c.want)
+		}
+	}
+}
+
+// TestAppendOfAnEpochThatEndsMeanwhile: what a coordinator has appended waits for a new segment, and its epoch ends meanwhile.
+func TestAppendOfAnEpochThatEndsMeanwhile(t *testing.T) {
+	tn := startNode(t, nodeOptions{})
+	tn.createTopic("a", 1)
+	p := tn.partition("a", 0)
+	done := make(chan wire.ErrorCode, 1)
+	p.loop.on(func(*Loop) {
+		epoch := p.replica.LeaderEpoch()
+		item := internalItem(p, batchOf(wire.BatchHeader{}, "x"), done)
+		item.epoch = &epoch
+		p.rolling = true
+		p.offer(item)
+		epoch-- // as if the partition's had gone on
+		p.rolling = false
+		p.drainQueue()
+	})
+	if code := <-done; code != wire.NotLeaderOrFollower {
+		t.Errorf("%s", code)
 	}
 }
 

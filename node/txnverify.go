@@ -78,7 +78,7 @@ func (p *partition) verify(key verificationKey, v *verification) {
 	l := p.loop
 	tp := wire.TopicPartition{Topic: p.topic, Partition: p.index}
 	l.node.txns.verify(key, v.items[0].request.claim, tp, func(code wire.ErrorCode, order txnOrder) {
-		l.send(messageFunc(func(*Loop) { p.verified(key, code, order) }))
+		l.send(messageFunc(func(*Loop) { p.verified(key, v, code, order) }))
 	})
 }
 
@@ -98,10 +98,9 @@ func (p *partition) noteMarker(b wire.RecordBatch, order txnOrder) {
 }
 
 // verified goes on with the batches that waited for an answer.
-func (p *partition) verified(key verificationKey, code wire.ErrorCode, order txnOrder) {
-	v := p.verifying[key]
-	if v == nil {
-		return // the partition was stopped
+func (p *partition) verified(key verificationKey, v *verification, code wire.ErrorCode, order txnOrder) {
+	if p.verifying[key] != v {
+		return // they were answered when the partition was stopped, or led no more
 	}
 	delete(p.verifying, key)
 	switch {
@@ -140,6 +139,15 @@ func (p *partition) refuseUnverified(item *produceItem, code wire.ErrorCode) {
 		}
 	}
 	p.loop.finishItem(item, replicate.Refused(item, code))
+}
+
+// reignEnds has nothing appended on the word that a coordinator gave for a leadership that is over: a marker that another leader has written
+// since nobody has noted here.
+func (p *partition) reignEnds() {
+	p.stopVerifying(wire.NotLeaderOrFollower)
+	for _, item := range p.queue {
+		item.verified = false
+	}
 }
 
 // stopVerifying answers what waits for a verification with code.

@@ -237,7 +237,10 @@ func (c *clusterPlayer) policy() {
 	c.n.Policy = policies[c.word("to", "")]
 	c.n.Partition.SetPolicy(c.n.Policy, &c.n.Effects)
 }
-func (c *clusterPlayer) expire() { c.n.Partition.Expire(c.word("ref", ""), &c.n.Effects) }
+func (c *clusterPlayer) expire() {
+	ref := c.word("ref", "")
+	c.printf("%d wait on", c.n.Partition.Expire(func(r any) bool { return r == ref }, &c.n.Effects))
+}
 
 var answerCodes = []wire.ErrorCode{wire.None, wire.FencedLeaderEpoch, wire.InvalidUpdateVersion, wire.IneligibleReplica, wire.RequestTimedOut, wire.NewLeaderElected}
 

@@ -1,8 +1,6 @@
 package replicate
 
 import (
-	"slices"
-
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -57,6 +55,12 @@ func (q *delayedProduces) completeBelow(bound wire.Offset, eff *Effects) {
 	}
 }
 
+// newest calls f with each produce and its batch's last offset, the newest first, until f returns false.
+func (q *delayedProduces) newest(f func(last wire.Offset, ref any) (more bool)) {
+	for i := len(q.items) - 1; i >= q.head && f(q.items[i].last, q.items[i].done.Ref); i-- {
+	}
+}
+
 // takeFrom removes and returns every produce whose last offset is at or beyond first, in order.
 func (q *delayedProduces) takeFrom(first wire.Offset) []delayedProduce {
 	var taken []delayedProduce
@@ -80,18 +84,20 @@ func (q *delayedProduces) fail(first wire.Offset, code wire.ErrorCode, eff *Effe
 	}
 }
 
-// take removes the produce of ref, wherever in the queue it is.
-func (q *delayedProduces) take(ref any) (d delayedProduce, waits bool) {
-	i := slices.IndexFunc(q.items[q.head:], func(d delayedProduce) bool { return d.done.Ref == ref })
-	if i < 0 {
-		return delayedProduce{}, false
+// expire answers the produces below written that are due with REQUEST_TIMED_OUT, and says how many are left.
+func (q *delayedProduces) expire(written wire.Offset, due func(ref any) bool, eff *Effects) int {
+	kept := q.items[:0]
+	for _, d := range q.items[q.head:] {
+		if due(d.done.Ref) && d.last < written {
+			d.done.Code = wire.RequestTimedOut
+			eff.Completed = append(eff.Completed, d.done)
+		} else {
+			kept = append(kept, d)
+		}
 	}
-	d = q.items[q.head+i]
-	q.items = slices.Delete(q.items, q.head+i, q.head+i+1)
-	if q.empty() {
-		q.items, q.head = q.items[:0], 0
-	}
-	return d, true
+	clear(q.items[len(kept):])
+	q.items, q.head = kept, 0
+	return len(kept)
 }
 
 // delayedFetches are the fetches that wait, in the order in which they came: what a partition says must not depend on

@@ -28,7 +28,7 @@ func (p *Partition) Position() Position {
 
 // MayFetch says whether a follower may ask for what is beyond Position: by asking it promises to keep all below.
 func (p *Partition) MayFetch() bool {
-	return p.role == Following && !p.truncating && p.SafeEnd() == p.log.LogEndOffset()
+	return p.role == Following && !p.truncating && !p.lacking && p.SafeEnd() == p.log.LogEndOffset()
 }
 
 // Fetched is a leader's answer for one partition.
@@ -44,7 +44,7 @@ type Fetched struct {
 // FetchedFrom takes a leader's answer, before its batches. It returns false for one that is late: the log has moved since it was asked
 // for, so that neither its batches nor its diverging epoch say anything about it.
 func (p *Partition) FetchedFrom(a Fetched, eff *Effects) bool {
-	if p.following == nil || p.truncating || a.Epoch != p.leaderEpoch || a.Position != p.Position() {
+	if !p.takes(&a) {
 		return false
 	}
 	if a.Diverging.Set {
@@ -55,6 +55,11 @@ func (p *Partition) FetchedFrom(a Fetched, eff *Effects) bool {
 	p.following.logStart = max(p.following.logStart, a.LogStart)
 	p.advance(eff)
 	return true
+}
+
+// takes says whether an answer is to where the log is now.
+func (p *Partition) takes(a *Fetched) bool {
+	return p.following != nil && !p.truncating && !p.lacking && a.Epoch == p.leaderEpoch && a.Position == p.Position()
 }
 
 // parting is the offset up to which the log may be the leader's, whose epoch Epoch ends at EndOffset and is the largest that is not
@@ -70,7 +75,7 @@ func (p *Partition) parting(d wire.EpochEndOffset) wire.Offset {
 // FetchedOutOfRange takes a leader's OFFSET_OUT_OF_RANGE with where its log starts and ends. It returns false if there is nothing to do
 // but to ask again, also for a late one.
 func (p *Partition) FetchedOutOfRange(a Fetched, leaderEnd wire.Offset, eff *Effects) bool {
-	if p.following == nil || p.truncating || a.Epoch != p.leaderEpoch || a.Position != p.Position() {
+	if !p.takes(&a) {
 		return false
 	}
 	switch end := p.log.LogEndOffset(); {
@@ -99,7 +104,7 @@ func (p *Partition) restart(at wire.Offset, eff *Effects) {
 // or that is of an epoch after the one that it was fetched in, is Dropped, and with it what follows it in the answer.
 func (p *Partition) AppendFetched(b wire.RecordBatch, now wire.Timestamp) (segment.AppendPlan, Outcome) {
 	switch {
-	case p.following == nil || p.truncating || p.log.CheckReplicated(b) != nil || b.PartitionLeaderEpoch() > p.leaderEpoch:
+	case p.following == nil || p.truncating || p.lacking || p.log.CheckReplicated(b) != nil || b.PartitionLeaderEpoch() > p.leaderEpoch:
 		return segment.AppendPlan{}, Dropped
 	case p.log.NeedsRollReplicated(b, now):
 		return segment.AppendPlan{}, NeedsRoll
@@ -123,7 +128,7 @@ func (p *Partition) Truncated(durable bool, eff *Effects) {
 		p.written, p.synced = end, end
 	}
 	if visible := min(max(p.highWatermark, p.log.LogStartOffset()), end); visible != p.highWatermark {
-		p.highWatermark = visible // only an unclean election takes back what was visible
+		p.highWatermark = visible // only an unclean election and damage take back what was visible
 		p.wake(eff)
 	}
 	p.advance(eff)

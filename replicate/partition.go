@@ -44,6 +44,10 @@ type Partition struct {
 	role   Role
 	// truncating says that a Truncation is out: nothing is appended until Truncated.
 	truncating bool
+	// lacking says that the replica may lack what it has promised to keep, lackingSince the newest leader epoch in which it may have
+	// promised it; see Lack.
+	lacking      bool
+	lackingSince wire.LeaderEpoch
 	// leaderEpoch is that of the newest metadata; a leader stamps it on each appended batch.
 	leaderEpoch wire.LeaderEpoch
 	// partitionEpoch is that of the newest metadata; older ones are ignored.
@@ -73,12 +77,14 @@ func NewPartition(log *segment.Log, policy FlushPolicy, epoch wire.LeaderEpoch) 
 }
 
 // NewReplica makes the state for the recovered log of a node of a cluster. It rests until Lead or Follow. The high watermark is that of
-// the replication-offset-checkpoint file, 0 if there is none: the log below it is what every leader of the time had.
+// the replication-offset-checkpoint file, 0 if there is none: the log below it is what every leader of the time had. Of a damaged log
+// the replica lacks something (Lack).
 func NewReplica(log *segment.Log, policy FlushPolicy, highWatermark wire.Offset) *Partition {
 	end := log.LogEndOffset()
 	p := &Partition{log: log, policy: policy, leaderEpoch: wire.NoLeaderEpoch, partitionEpoch: wire.NoPartitionEpoch, written: end, synced: end}
 	p.highWatermark = min(max(highWatermark, log.LogStartOffset()), end)
 	log.ReleaseBelow(p.highWatermark)
+	p.lacking, p.lackingSince = log.Damage() != nil, wire.NoLeaderEpoch
 	return p
 }
 

@@ -98,15 +98,16 @@ func (p *Partition) Failed(plans []segment.AppendPlan, code wire.ErrorCode, eff 
 	p.check()
 }
 
-// Expire gives up a produce that waits: its request's timeout has passed. Its records stay, and may become safe yet.
-func (p *Partition) Expire(ref any, eff *Effects) {
-	for _, queue := range []*delayedProduces{&p.unwritten, &p.unsafe} {
-		if d, waits := queue.take(ref); waits {
-			d.done.Code = wire.RequestTimedOut
-			eff.Completed = append(eff.Completed, d.done)
-		}
-	}
+// Expire answers those acks=all produces that are due, by their Ref, with REQUEST_TIMED_OUT: their requests' timeouts have passed
+// (DelayedProduce.onExpiration). Their records stay, and may become safe yet. What is not written yet is let be, since its bytes are still
+// needed. It says how many wait on; due is asked of each once.
+func (p *Partition) Expire(due func(ref any) bool, eff *Effects) (waiting int) {
+	return p.unsafe.expire(p.written, due, eff)
 }
+
+// Unsafe calls f with each produce that waits for the high watermark, and its batch's last offset, the newest first, until f returns
+// false. f must change nothing here.
+func (p *Partition) Unsafe(f func(last wire.Offset, ref any) (more bool)) { p.unsafe.newest(f) }
 
 // fail answers every waiting produce whose last offset is at or beyond first.
 func (p *Partition) fail(first wire.Offset, code wire.ErrorCode, eff *Effects) {

@@ -21,6 +21,9 @@ type progress struct {
 	logEnd, logStart wire.Offset
 	// brokerEpoch is that of its last fetch; wire.NoBrokerEpoch until then.
 	brokerEpoch wire.BrokerEpoch
+	// registered is the newest epoch that a fetch named and its broker was registered under: an earlier run of it fetches no more. What a
+	// fetch names alone is anybody's word, and one that is too great would keep the replica out.
+	registered wire.BrokerEpoch
 	// caughtUp is when it last had all that the leader had, never if it never has in this epoch. fetched is the time of its last
 	// fetch, and fetchedEnd the leader's end at that time: who has that at the next fetch was caught up at this one.
 	caughtUp, fetched time.Duration
@@ -35,7 +38,7 @@ type progress struct {
 const never time.Duration = -1 << 62
 
 func newProgress(id wire.NodeID) progress {
-	return progress{id: id, logEnd: wire.NoOffset, logStart: wire.NoOffset, brokerEpoch: wire.NoBrokerEpoch,
+	return progress{id: id, logEnd: wire.NoOffset, logStart: wire.NoOffset, brokerEpoch: wire.NoBrokerEpoch, registered: wire.NoBrokerEpoch,
 		caughtUp: never, fetched: never, fetchedEnd: wire.NoOffset}
 }
 
@@ -51,6 +54,9 @@ func (f *progress) fetch(at time.Duration, pos *ReplicaPosition, end wire.Offset
 	}
 	f.logEnd, f.logStart, f.brokerEpoch, f.eligible = min(pos.Offset, end), pos.LogStart, pos.BrokerEpoch, pos.Eligible
 	f.fetched, f.fetchedEnd = at, end
+	if f.eligible {
+		f.registered = max(f.registered, f.brokerEpoch)
+	}
 }
 
 // lags says whether it has not been caught up for longer than max, when the leader's end is end.

@@ -81,7 +81,7 @@ func (p *Partition) knownReplica(pos *ReplicaPosition) (*reign, *progress, wire.
 	switch {
 	case f == nil && pos.CurrentEpoch >= 0:
 		return nil, nil, wire.UnknownLeaderEpoch // the metadata that makes it a replica is not here yet
-	case f == nil, pos.BrokerEpoch >= 0 && pos.BrokerEpoch < f.brokerEpoch:
+	case f == nil, pos.BrokerEpoch >= 0 && pos.BrokerEpoch < f.registered:
 		return nil, nil, wire.NotLeaderOrFollower
 	}
 	return p.reign, f, wire.None

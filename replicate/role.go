@@ -34,6 +34,8 @@ type FollowerState struct {
 	Metadata
 	// Leader is wire.NoNode while there is none.
 	Leader wire.NodeID
+	// Counted says that the replica is in the ISR or the ELR: what is acknowledged counts on it.
+	Counted bool
 }
 
 // stale says whether metadata is no newer than what the replica knows, or older than the node's registration.
@@ -73,7 +75,8 @@ func (p *Partition) Lead(now time.Duration, s LeaderState, eff *Effects) (epochs
 }
 
 // Follow makes the replica a follower, or tells it of another leader or another state. A leader that it was fails who waits for its
-// records. Of a log that is damaged what is from there on is cut, and fetched again. State that is stale changes nothing.
+// records. A replica that lacks something is mended when nobody counts on it any more: of a log that is damaged what is from there on is
+// cut, and fetched again. State that is stale changes nothing.
 func (p *Partition) Follow(s FollowerState, eff *Effects) {
 	if p.stale(&s.Metadata) {
 		return
@@ -82,14 +85,13 @@ func (p *Partition) Follow(s FollowerState, eff *Effects) {
 	p.learn(&s.Metadata)
 	if same {
 		p.following.leader = s.Leader
+		p.mend(s.Counted, eff)
 		return
 	}
 	p.leave(eff)
 	p.log.SetReplicated(true)
 	p.role, p.following = Following, &following{leader: s.Leader, highWatermark: p.highWatermark}
-	if d := p.log.Damage(); d != nil && !p.truncating {
-		p.truncate(max(d.Offset, p.log.LogStartOffset()), eff)
-	}
+	p.mend(s.Counted, eff)
 	p.check()
 }
 

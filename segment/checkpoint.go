@@ -42,8 +42,8 @@ func checkpointError(line int, text, problem string) error {
 }
 
 // ReadOffsetCheckpoint reads a file of offsets by partition (Kafka's OffsetCheckpointFile): the version 0, the number of
-// entries, and a line "topic partition offset" for each. As in Kafka an empty file has no entries, and of two entries for a
-// partition the later one holds. The error is a *CheckpointError.
+// entries, and a line "topic partition offset" for each, the last of which may be a checksum (sealTopic). As in Kafka an empty file has no
+// entries, and of two entries for a partition the later one holds. The error is a *CheckpointError.
 func ReadOffsetCheckpoint(src []byte) (map[wire.TopicPartition]wire.Offset, error) {
 	offsets := map[wire.TopicPartition]wire.Offset{}
 	err := readCheckpoint(src, func(fields []string) string {
@@ -58,6 +58,9 @@ func ReadOffsetCheckpoint(src []byte) (map[wire.TopicPartition]wire.Offset, erro
 		if err != nil {
 			return "the offset is no number"
 		}
+		if fields[0] == sealTopic {
+			return checkOffsetsSeal(src, fields[2])
+		}
 		offsets[wire.TopicPartition{Topic: fields[0], Partition: wire.PartitionIndex(partition)}] = wire.Offset(offset)
 		return ""
 	})
@@ -67,18 +70,21 @@ func ReadOffsetCheckpoint(src []byte) (map[wire.TopicPartition]wire.Offset, erro
 	return offsets, nil
 }
 
-// AppendOffsetCheckpoint appends the file that ReadOffsetCheckpoint reads, in the order of topics and partitions.
+// AppendOffsetCheckpoint appends the file that ReadOffsetCheckpoint reads, in the order of topics and partitions, with a checksum if it has any.
 func AppendOffsetCheckpoint(dst []byte, offsets map[wire.TopicPartition]wire.Offset) []byte {
-	dst = appendCheckpointHead(dst, len(offsets))
-	for _, tp := range slices.SortedFunc(maps.Keys(offsets), compareTopicPartitions) {
-		dst = append(dst, tp.Topic...)
-		dst = append(dst, ' ')
-		dst = strconv.AppendInt(dst, int64(tp.Partition), 10)
-		dst = append(dst, ' ')
-		dst = strconv.AppendInt(dst, int64(offsets[tp]), 10)
-		dst = append(dst, '\n')
+	if len(offsets) == 0 {
+		return appendCheckpointHead(dst, 0)
 	}
-	return dst
+	file := appendCheckpointHead(nil, len(offsets)+1)
+	for _, tp := range slices.SortedFunc(maps.Keys(offsets), compareTopicPartitions) {
+		file = append(file, tp.Topic...)
+		file = append(file, ' ')
+		file = strconv.AppendInt(file, int64(tp.Partition), 10)
+		file = append(file, ' ')
+		file = strconv.AppendInt(file, int64(offsets[tp]), 10)
+		file = append(file, '\n')
+	}
+	return append(dst, sealOffsets(file)...)
 }
 
 func compareTopicPartitions(a, b wire.TopicPartition) int {

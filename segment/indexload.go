@@ -30,9 +30,6 @@ type LoadedIndex struct {
 // Size is the bytes of memory that the index takes.
 func (x LoadedIndex) Size() int { return len(x.entries) }
 
-// Rebuilt reports whether the index file was missing or damaged and has been written anew.
-func (x LoadedIndex) Rebuilt() bool { return x.rebuilt }
-
 // LoadIndex reads what a plan with FetchNeedIndex lacks. It blocks, and touches nothing of the Log. If the file of a sealed
 // segment is missing or not what it was, it is made again by a scan of the .log. Errors: the file system's, or ErrIndex for the
 // active segment's file.

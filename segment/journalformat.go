@@ -111,6 +111,12 @@ type JournalEntry struct {
 	Void        bool             // set by JournalReader: a later truncation says that this batch is not to be replayed
 }
 
+// JournalBatch makes the entry of a batch that stands in its segment as it is. Its leader epoch is that of the batch, not the one that the
+// partition has reached: a follower fetches what earlier leaders have written.
+func JournalBatch(id wire.TopicID, partition wire.PartitionIndex, b wire.RecordBatch) JournalEntry {
+	return JournalEntry{TopicID: id, Partition: partition, BaseOffset: b.BaseOffset(), LeaderEpoch: b.PartitionLeaderEpoch(), Batch: b}
+}
+
 // JournalTruncation makes the entry which says that all earlier ones of the partition are void that have records at from or after
 // it: the log is about to be cut there (TruncatePlan), or, with from 0, has been in synced segments up to its end when it left this
 // journal for another one, or is about to be made anew. It is on disk before the log is changed, and the log is changed, durably,

@@ -69,6 +69,9 @@ func sameFiles(t *testing.T, fsys segment.FS, dir string) {
 		if strings.HasPrefix(f.Name(), "00000000000000000193.") {
 			want, got = bytes.TrimRight(want, "\x00"), bytes.TrimRight(got, "\x00")
 		}
+		if f.Name() == segment.PartitionMetadataFile {
+			got, _, _ = bytes.Cut(got, []byte("\ncrc32c: ")) // ours has one line more
+		}
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s:\n got %x\nwant %x", f.Name(), got, want)
 		}
@@ -121,7 +124,7 @@ func TestRecoveryPointsOfKafkaDirectory(t *testing.T) {
 }
 
 // TestAppendWritesKafkasBytes appends Kafka's batches to a log of our own: it rolls where Kafka did, and every file is Kafka's,
-// byte for byte.
+// byte for byte, but for the checksum of partition.metadata.
 func TestAppendWritesKafkasBytes(t *testing.T) {
 	fsys := loadDir(t, kafkaDir)
 	kafka := openKafka(t, fsys, segment.OpenOptions{})

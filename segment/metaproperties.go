@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,6 +19,9 @@ type MetaProperties struct {
 
 // ReadMetaProperties reads meta.properties. What it does not know is ignored, as Kafka does. The error is a *CheckpointError.
 func ReadMetaProperties(src []byte) (MetaProperties, error) {
+	if err := unsealProperties(src); err != nil {
+		return MetaProperties{}, err
+	}
 	properties := readJavaProperties(string(src))
 	m := MetaProperties{ClusterID: properties["cluster.id"], DirectoryID: properties["directory.id"]}
 	nodeKey := "node.id"
@@ -45,16 +47,14 @@ func ReadMetaProperties(src []byte) (MetaProperties, error) {
 	return m, nil
 }
 
-// AppendTo appends the file, in version 1.
+// AppendTo appends the file, in version 1, behind its checksum.
 func (m MetaProperties) AppendTo(dst []byte) []byte {
-	dst = append(dst, "#\nnode.id="...)
-	dst = strconv.AppendInt(dst, int64(m.NodeID), 10)
+	lines := fmt.Appendf(nil, "node.id=%d\n", m.NodeID)
 	if m.DirectoryID != "" {
-		dst = append(append(dst, "\ndirectory.id="...), m.DirectoryID...)
+		lines = fmt.Appendf(lines, "directory.id=%s\n", m.DirectoryID)
 	}
-	dst = append(dst, "\nversion=1\ncluster.id="...)
-	dst = append(dst, escapeJavaProperty(m.ClusterID)...)
-	return append(dst, '\n')
+	lines = fmt.Appendf(lines, "version=1\ncluster.id=%s\n", escapeJavaProperty(m.ClusterID))
+	return append(append(append(dst, sealLine(propertiesSeal, lines)...), '\n'), lines...)
 }
 
 // readJavaProperties reads the subset of java.util.Properties that store writes: comments, key=value or key:value, escapes.
@@ -152,23 +152,8 @@ func escapeJavaProperty(s string) string {
 	return b.String()
 }
 
-// cleanShutdown is the content of .kafka_cleanshutdown (KIP-966).
-type cleanShutdown struct {
-	Version     int    `json:"version"`
-	BrokerEpoch *int64 `json:"brokerEpoch"`
-}
-
-// AppendCleanShutdown appends the content of the clean-shutdown mark: the broker epoch under which the node stopped.
+// AppendCleanShutdown appends the content of the clean-shutdown mark, .kafka_cleanshutdown (KIP-966): the broker epoch under which the node
+// stopped. Nothing of it is read: that the file is there is what says that the stop was clean. Older versions of Kafka leave it empty.
 func AppendCleanShutdown(dst []byte, brokerEpoch int64) []byte {
 	return fmt.Appendf(dst, `{"version":0,"brokerEpoch":%d}`, brokerEpoch)
-}
-
-// ReadCleanShutdown gives the broker epoch in a clean-shutdown mark, -1 if there is none: older versions of Kafka leave the
-// file empty. That the file is there is what says that the shutdown was clean; its content cannot be wrong.
-func ReadCleanShutdown(src []byte) (brokerEpoch int64) {
-	var mark cleanShutdown
-	if json.Unmarshal(src, &mark) != nil || mark.BrokerEpoch == nil {
-		return -1
-	}
-	return *mark.BrokerEpoch
 }

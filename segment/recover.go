@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,7 +29,7 @@ type RecoveryReport struct {
 	TruncatedBytes int64            // of .log files: the torn tail, and segments after it
 	TruncatedAt    wire.Offset      // the log end offset that the cut left; NoOffset if nothing was cut
 	TruncatedWhy   string           // what was wrong with the first bytes that were cut
-	RebuiltIndexes []string         // names of .index and .timeindex files
+	RebuiltIndexes []string         // names of .index and .timeindex files, and of leader-epoch-checkpoint
 	RemovedFiles   []string         // names of leftovers, orphans, stale snapshots, cut segments
 	Damage         *CorruptionError // the first damage below the recovery point; its bytes are kept
 }
@@ -48,7 +49,8 @@ type opener struct {
 	walker  walker
 	badTail bool // damage reaches the end of the last segment
 	renamed bool // names changed: the directory is synced at the end
-	uncut   bool // leader-epoch-checkpoint has epochs that began at the log's end or after it
+	uncut   bool // leader-epoch-checkpoint has epochs that began at the log's end or after it, or that are not the batches'
+	doubted bool // leader-epoch-checkpoint is not as it was written, or says otherwise than a batch that was scanned
 
 	listed   bool // the list below is the directory's
 	numbered []dirFile
@@ -66,7 +68,7 @@ type opener struct {
 // batches were not touched.
 func OpenLog(fsys FS, dir string, cfg Config, opt OpenOptions) (*Log, RecoveryReport, error) {
 	o := newOpener(fsys, dir, cfg, opt)
-	return o.open(o.loadProducers)
+	return o.open(o.checkEpochs, o.loadProducers)
 }
 
 func newOpener(fsys FS, dir string, cfg Config, opt OpenOptions) *opener {
@@ -76,11 +78,10 @@ func newOpener(fsys FS, dir string, cfg Config, opt OpenOptions) *opener {
 	return o
 }
 
-// open is OpenLog with another way to know the producers.
-func (o *opener) open(producers func() error) (*Log, RecoveryReport, error) {
-	for _, step := range []func() error{
-		o.removeLeftovers, o.readIdentity, o.findSegments, o.openSegments, o.bound, producers, o.finish,
-	} {
+// open is OpenLog with other ways to know what is not in the segments' ends: epochs and producers.
+func (o *opener) open(known ...func() error) (*Log, RecoveryReport, error) {
+	steps := append([]func() error{o.removeLeftovers, o.readIdentity, o.findSegments, o.openSegments, o.bound}, known...)
+	for _, step := range append(steps, o.finish) {
 		if err := step(); err != nil {
 			return nil, o.report, err
 		}
@@ -100,6 +101,7 @@ func (o *opener) readIdentity() error {
 	data, err = o.readFile(LeaderEpochCheckpoint)
 	if err == nil && data != nil {
 		o.log.epochs, err = ReadLeaderEpochCache(data)
+		o.doubted = !bytes.Equal(o.log.EpochCheckpoint(), data) // nobody writes entries that do not rise
 	}
 	if err != nil {
 		return fmt.Errorf("segment: open %s: %w", o.dir, err)
@@ -218,6 +220,10 @@ func (o *opener) removeSegments(segs []*Segment) error {
 func (o *opener) bound() error {
 	l := o.log
 	if len(l.segments) > 0 && l.LogEndOffset() < o.opt.LogStartOffset {
+		if o.opt.Clean { // nothing can have been lost: all would be deleted for a number that nobody wrote
+			return fmt.Errorf("segment: open %s: %w", o.dir, checkpointError(0, "",
+				fmt.Sprintf("%s has %d, and the log ends at %d", LogStartCheckpoint, o.opt.LogStartOffset, l.LogEndOffset())))
+		}
 		gone := l.segments
 		l.segments = nil
 		if err := o.removeSegments(gone); err != nil {

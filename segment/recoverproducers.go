@@ -148,21 +148,33 @@ func (o *opener) replaySegment(s *Segment, from wire.Offset) error {
 
 // walkFrom calls visit for each batch of a segment from a position on.
 func (o *opener) walkFrom(s *Segment, start wire.Position, visit func(wire.RecordBatch)) error {
+	damage, err := o.walkWhile(s, start, scanBuffer, func(b wire.RecordBatch) bool {
+		visit(b)
+		return true
+	})
+	o.noteDamage(damage)
+	return err
+}
+
+// walkWhile calls visit for each batch of a segment from a position on, until it returns false. It reads up to ahead bytes at a time, and gives
+// the first damage that it has met.
+func (o *opener) walkWhile(s *Segment, start wire.Position, ahead int, visit func(wire.RecordBatch) bool) (*CorruptionError, error) {
 	f, size, err := o.openFile(fileName("", s.baseOffset, logSuffix)[1:])
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	w := &o.walker
 	w.start(o.dir, s.baseOffset, f, min(size, s.size))
 	w.position = start
+	whole := w.buf
+	w.buf = whole[:min(len(whole), ahead)]
+	defer func() { w.buf = whole }()
 	for {
 		b, _, ok, err := w.next()
-		if !ok || err != nil {
-			o.noteDamage(w.damage)
-			return err
+		if !ok || err != nil || !visit(b) {
+			return w.damage, err
 		}
-		visit(b)
 	}
 }
 

@@ -120,8 +120,11 @@ func (o *opener) scan(s *Segment, f io.ReaderAt, durable, limit wire.Offset) err
 		}
 		s.size = at
 		s.place(b, wire.Position(b.Length()), o.log.config.IndexIntervalBytes)
-		if e := b.PartitionLeaderEpoch(); e > o.log.epochs.Latest() {
+		switch e := b.PartitionLeaderEpoch(); {
+		case e > o.log.epochs.Latest():
 			o.log.AssignEpoch(e, b.BaseOffset())
+		case e >= 0 && e != o.log.epochs.EpochAt(b.BaseOffset()):
+			o.doubted = true
 		}
 	}
 	o.noteDamage(w.damage)

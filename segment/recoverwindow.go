@@ -3,47 +3,70 @@ package segment
 import "github.com/ringmill/ringmill/wire"
 
 // A producer snapshot, in Kafka's format, has the newest batch of each producer alone. A client that was cut off sends up to
-// five again; after a crash those before the snapshot are found in the log, so that they are answered as duplicates and not
-// refused, which makes some clients start over with a new epoch and store them twice.
+// five again; those before the snapshot are found in the log, so that they are answered as duplicates and not refused, which makes
+// some clients start over with a new epoch and store them twice.
 
-const (
-	// widenBytes is how far before the snapshot they are looked for: what a partition takes in the time that a produce may be
-	// under way, many times over.
-	widenBytes = 32 << 20
-	// widenAgeMS: older producers have given up by now (delivery.timeout.ms is 2 minutes in Kafka's own clients).
-	widenAgeMS = 15 * 60 * 1000
+// widening is how far before the snapshot older batches are looked for: the last firstBytes of log, and four times as much as long as
+// some producer's window is not full, up to bytes. Producers that were silent for ageMS have given up.
+type widening struct {
+	firstBytes, bytes wire.Position
+	ageMS             int64
+}
+
+var (
+	// widenAfterCrash reads what a partition takes in the time that a produce may be under way, many times over.
+	widenAfterCrash = widening{firstBytes: 32 << 20, bytes: 32 << 20, ageMS: 15 * 60 * 1000}
+	// widenAfterStop: a clean stop answers what is under way, so that only answers that were lost on their way are asked for again, and
+	// logs that were not written to of late are opened without reading them (delivery.timeout.ms is 2 minutes in Kafka's own clients).
+	// Five batches of the largest common size, 1 MiB, are within bytes.
+	widenAfterStop = widening{firstBytes: 128 << 10, bytes: 8 << 20, ageMS: 2 * 60 * 1000}
 )
 
-// widenWindows completes the windows of the producers that a snapshot at from restored. A clean stop answered what was under
-// way, and its logs are opened without reading them.
+// widenWindows completes the windows of the producers that a snapshot at from restored.
 func (o *opener) widenWindows(from wire.Offset) error {
-	l := o.log
-	if o.opt.Clean || from <= l.start || !o.hasRecentProducer() {
+	l, how := o.log, &widenAfterCrash
+	if o.opt.Clean {
+		how = &widenAfterStop
+	}
+	if from <= l.start {
 		return nil
 	}
+	for bytes := how.firstBytes; o.hasNarrowProducer(how.ageMS); bytes *= 4 {
+		whole, err := o.widenBy(from, bytes)
+		if err != nil || whole || bytes >= how.bytes {
+			return err
+		}
+	}
+	return nil
+}
+
+// widenBy completes windows by the last bytes of log before an offset; whole says that there is no log before them.
+func (o *opener) widenBy(from wire.Offset, bytes wire.Position) (whole bool, err error) {
 	older := ProducerStateTable{}
 	var ignored producerUndo
-	for _, part := range o.partsBefore(from) {
+	parts := o.partsBefore(from, bytes)
+	for _, part := range parts {
 		err := o.walkFrom(part.segment, part.start, func(b wire.RecordBatch) {
 			if b.LastOffset() < from && !b.IsControl() {
 				older.update(b, &ignored)
 			}
 		})
 		if err != nil {
-			return err
+			return false, err
 		}
 	}
-	for id, s := range l.producers.producers {
+	for id, s := range o.log.producers.producers {
 		if was := older.producers[id]; was != nil {
 			s.widen(was)
 		}
 	}
-	return nil
+	return parts[0].segment == o.log.segments[0] && parts[0].start == 0, nil
 }
 
-func (o *opener) hasRecentProducer() bool {
+// hasNarrowProducer says whether a producer that may still send again what is older lacks batches.
+func (o *opener) hasNarrowProducer(ageMS int64) bool {
 	for _, s := range o.log.producers.producers {
-		if int64(o.opt.NowMS-s.lastTimestamp) <= widenAgeMS {
+		if s.count > 0 && s.count < producerWindow && s.batches[0].firstSequence() != 0 && int64(o.opt.NowMS-s.lastTimestamp) <= ageMS {
 			return true
 		}
 	}
@@ -56,11 +79,10 @@ type segmentPart struct {
 	start   wire.Position
 }
 
-// partsBefore is the last widenBytes of log before an offset, in order, rounded up to an index entry.
-func (o *opener) partsBefore(from wire.Offset) []segmentPart {
+// partsBefore is the last so many bytes of log before an offset, in order, rounded up to an index entry.
+func (o *opener) partsBefore(from wire.Offset, left wire.Position) []segmentPart {
 	l := o.log
 	first := l.segmentAt(from - 1)
-	left := wire.Position(widenBytes)
 	for ; first > 0 && l.segments[first].size < left; first-- {
 		left -= l.segments[first].size
 	}
@@ -92,12 +114,12 @@ func (o *opener) indexedBefore(s *Segment, pos wire.Position) wire.Position {
 	return at
 }
 
-// widen takes over the window of was, which the log gave, if both end in the same batch.
+// widen takes over the window of was, which the log gave, if both end in the same batch and it knows more.
 func (s *producerState) widen(was *producerState) {
-	if s.count != 1 || was.count == 0 || s.epoch != was.epoch {
+	if was.count <= s.count || s.count == 0 || s.epoch != was.epoch {
 		return
 	}
-	if was.batches[was.count-1].lastOffset == s.batches[0].lastOffset {
+	if was.batches[was.count-1].lastOffset == s.batches[s.count-1].lastOffset {
 		s.batches, s.count = was.batches, was.count
 	}
 }

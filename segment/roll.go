@@ -74,9 +74,6 @@ type RollPlan struct {
 	compact  bool   // recovery cannot tell offsets that compaction took from a tail that was lost: so the sealed .log is synced
 }
 
-// Sealed is the segment that the roll seals.
-func (p *RollPlan) Sealed() *Segment { return p.sealed }
-
 // Next is the segment that is active after Rolled.
 func (p *RollPlan) Next() *Segment { return p.next }
 

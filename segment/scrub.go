@@ -67,6 +67,7 @@ func (p *ScrubPlan) Run(fsys FS, step func(bytes int) error) (r ScrubReport, err
 
 func (p *ScrubPlan) walk(w *walker, r *ScrubReport, step func(bytes int) error) error {
 	for {
+		before := w.expected
 		b, _, ok, err := w.next()
 		switch {
 		case err != nil:
@@ -75,8 +76,9 @@ func (p *ScrubPlan) walk(w *walker, r *ScrubReport, step func(bytes int) error) 
 			return w.damage
 		case !ok:
 			return p.ended(w)
-		case b.BaseOffset() >= p.UpTo:
-			return nil
+		case b.BaseOffset() >= p.UpTo: // it stays to be seen whether all below that was there
+			w.expected = before
+			return p.ended(w)
 		}
 		r.Batches++
 		r.Bytes += int64(b.Length())

@@ -189,6 +189,9 @@ func TestTruncatePlansReplaced(t *testing.T) {
 		{offs: []wire.Offset{500, 30}, fully: 0, fail: 5, want: 30},
 		{offs: []wire.Offset{30, 500}, fully: 1, fail: 5, want: 500},
 		{offs: []wire.Offset{500, 500}, fully: 0, want: 500},
+		{offs: []wire.Offset{0}, fully: 0, want: 0}, // at its start, and where an emptied log begins already
+		{offs: []wire.Offset{0, 0}, fully: 1, want: 0},
+		{offs: []wire.Offset{40}, fully: 0, want: 40},
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			fsys := newLogsFS(t, 1)

@@ -5,11 +5,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/tests/harness"
 )
 
@@ -75,6 +77,81 @@ func TestOpensKafkaDirectory(t *testing.T) {
 	}
 }
 
+// TestKafkaTakesItsDirectoryBack: what ringmill has left in Apache Kafka's directory, with checksums in its text files, Apache Kafka reads as its
+// own: records, where logs start, whose directory and whose partition it is. It writes the files without them again, and ringmill takes those.
+func TestKafkaTakesItsDirectoryBack(t *testing.T) {
+	needsRingmill(t)
+	t.Parallel()
+	kafka := harness.StartKafka(t, harness.Options{})
+	topic := "to-and-fro"
+	kafka.CreateNamedTopic(t, topic, 1, smallSegments...)
+	want := harness.Numbered("by Kafka ", 20)
+	kafka.Produce(t, topic, want)
+	kafka.Stop(t)
+	node := harness.StartRingmill(t, harness.Options{ConfigFile: kafka.ConfigFile, Properties: map[string]string{"advertised.listeners": ""}})
+	for turn := range 2 {
+		deleted := kadm.Offsets{}
+		deleted.AddOffset(topic, 0, int64(5*(turn+1)), -1)
+		if _, err := kadm.NewClient(node.Client(t)).DeleteRecords(t.Context(), deleted); err != nil {
+			t.Fatal(err)
+		}
+		more := harness.Numbered(fmt.Sprintf("by ringmill, %d ", turn), 20)
+		node.Produce(t, topic, more)
+		want = append(want, more...)
+		node.Stop(t)
+		for _, name := range []string{segment.LogStartCheckpoint, segment.RecoveryPointCheckpoint, segment.HighWatermarkCheckpoint} {
+			if text, err := os.ReadFile(filepath.Join(kafka.LogDir, name)); err != nil || !strings.Contains(string(text), "#crc32c") {
+				t.Fatalf("%s has no checksum: %q, %v", name, text, err)
+			}
+		}
+		sealed(t, filepath.Join(kafka.LogDir, topic+"-0", segment.PartitionMetadataFile), func(text []byte) ([]byte, error) {
+			id, err := segment.ReadPartitionMetadata(text)
+			return segment.AppendPartitionMetadata(nil, id), err
+		})
+		sealed(t, filepath.Join(kafka.LogDir, segment.MetaPropertiesFile), func(text []byte) ([]byte, error) {
+			m, err := segment.ReadMetaProperties(text)
+			return m.AppendTo(nil), err
+		})
+		kafka.Restart(t)
+		wantTail(t, kafka.Consume(t, topic, len(want)-5*(turn+1)), want, 5*(turn+1))
+		more = harness.Numbered(fmt.Sprintf("by Kafka, %d ", turn), 20)
+		kafka.Produce(t, topic, more)
+		want = append(want, more...)
+		kafka.Stop(t)
+		node.Restart(t)
+		wantTail(t, node.Consume(t, topic, len(want)-5*(turn+1)), want, 5*(turn+1))
+	}
+}
+
+// sealed writes a file that Apache Kafka made, and ringmill left as it was, as ringmill writes its own.
+func sealed(t *testing.T, name string, as func(text []byte) ([]byte, error)) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := as(text)
+	if err == nil {
+		err = os.WriteFile(name, own, 0o644)
+	}
+	if err != nil {
+		t.Fatalf("%s becomes %q: %v", name, own, err)
+	}
+}
+
+// wantTail: records are those from an offset on.
+func wantTail(t *testing.T, records []*kgo.Record, want []string, from int) {
+	t.Helper()
+	if len(records) != len(want)-from {
+		t.Fatalf("%d records, want %d", len(records), len(want)-from)
+	}
+	for i, r := range records {
+		if r.Offset != int64(from+i) || string(r.Value) != want[from+i] {
+			t.Fatalf("record %d: offset %d, value %.40q, want %.40q", i, r.Offset, r.Value, want[from+i])
+		}
+	}
+}
+
 // wantConfig: a topic keeps the properties that it had under Apache Kafka; one that is kept for ever is not cut by a default.
 func wantConfig(t *testing.T, node *harness.Node, topic, property, want string) {
 	t.Helper()
@@ -99,14 +176,7 @@ func needsRingmill(t *testing.T) {
 
 func wantValues(t *testing.T, records []*kgo.Record, want []string) {
 	t.Helper()
-	if len(records) != len(want) {
-		t.Fatalf("%d records, want %d", len(records), len(want))
-	}
-	for i, r := range records {
-		if r.Offset != int64(i) || string(r.Value) != want[i] {
-			t.Fatalf("record %d: offset %d, value %.40q, want %.40q", i, r.Offset, r.Value, want[i])
-		}
-	}
+	wantTail(t, records, want, 0)
 }
 
 // TestMissingIndexes: indexes, snapshots and checkpoints are made again from the records: redpanda-data/redpanda#10118.

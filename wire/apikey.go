@@ -91,6 +91,8 @@ const (
 	KeyForward       APIKey = 10001
 	KeyJoin          APIKey = 10002
 	KeyBootstrap     APIKey = 10003
+	KeySuspect       APIKey = 10004
+	KeyIdentify      APIKey = 10005
 )
 
 // VersionRange is what is defined for one key, not what a node advertises.

@@ -16,6 +16,11 @@ func (c *Controller) AlterConfigs(m *image.Image, configs ...image.Record) []ima
 	if slices.ContainsFunc(configs, setsMinISR) {
 		s.settle(c.index.eligible, func(p *image.PartitionState) bool { return len(p.ELR) > 0 }, func(*elect.Change) {})
 	}
+	for _, r := range configs {
+		if config, ok := r.(image.ConfigRecord); ok && config.Key == drainKey && config.Resource.Type == image.BrokerResource {
+			s.drainAsConfigured(config.Resource.Name)
+		}
+	}
 	return s.records
 }
 

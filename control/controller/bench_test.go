@@ -91,10 +91,3 @@ func BenchmarkBecomeController(b *testing.B) {
 		c.BecomeController(m, 0)
 	}
 }
-
-func BenchmarkPlanBalance(b *testing.B) {
-	_, m := bigCluster(b, 10)
-	for b.Loop() {
-		PlanBalance(m)
-	}
-}

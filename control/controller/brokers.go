@@ -11,7 +11,7 @@ import (
 // leaveISR takes a node out of every in-sync set, and moves what it leads. The image must know already that it may not lead.
 func (s *step) leaveISR(id wire.NodeID) {
 	s.settle(s.c.index.holds[id], func(p *image.PartitionState) bool { return p.InSync(id) }, func(change *elect.Change) {
-		change.ISR = withoutNode(change.ISR, id)
+		change.ISR = wire.WithoutNodes(change.ISR, id)
 	})
 }
 
@@ -21,7 +21,7 @@ func (s *step) lose(id wire.NodeID, wiped bool) {
 		return p.InSync(id) || slices.Contains(p.ELR, id) || wiped && slices.Contains(p.LastKnownELR, id)
 	}
 	s.settle(s.c.index.holds[id], counts, func(change *elect.Change) {
-		change.ISR, change.Lost, change.Wiped = withoutNode(change.ISR, id), id, wiped
+		change.ISR, change.Lost, change.Wiped = wire.WithoutNodes(change.ISR, id), id, wiped
 	})
 }
 
@@ -58,11 +58,6 @@ func (s *step) addBroker(b *image.Broker, change func(*image.Broker)) {
 	next := *b
 	change(&next)
 	s.add(image.BrokerRecord{Broker: next})
-}
-
-// withoutNode gives ids without id, in a list of its own.
-func withoutNode(ids []wire.NodeID, id wire.NodeID) []wire.NodeID {
-	return slices.DeleteFunc(slices.Clone(ids), func(n wire.NodeID) bool { return n == id })
 }
 
 // checkBrokerEpoch refuses a node that is not registered, or that speaks for an earlier run.

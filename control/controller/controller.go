@@ -28,8 +28,7 @@ type Config struct {
 	Random reassign.Random // for the placement of new partitions
 }
 
-// movesMax bounds the elections of one step (Kafka's MAX_ELECTIONS_PER_IMBALANCE), and the partitions that drains and balances move
-// at a time.
+// movesMax bounds the elections of one step (Kafka's MAX_ELECTIONS_PER_IMBALANCE), and the partitions that drains move at a time.
 const movesMax = 1000
 
 // Controller decides for the cluster while its node leads the quorum.

@@ -3,6 +3,7 @@ package controller
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/ringmill/ringmill/control/elect"
@@ -11,30 +12,40 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// DrainKind is what a drain takes from a node.
-type DrainKind int8
-
-// The kinds of drains.
+// drainKey is the property of a node by which an operator drains it, and its values; any other is that of a node that serves. It lasts over
+// restarts of the node and the controller.
 const (
-	DrainNothing  DrainKind = iota // the node serves as any other again
-	DrainLeaders                   // it leads nothing that another can lead, and gets no new replica
-	DrainReplicas                  // and its replicas move to other nodes, some at a time
+	drainKey      = "ringmill.drain"
+	drainLeaders  = "leaders"  // it leads nothing that another can lead, and gets no new replica
+	drainReplicas = "replicas" // and its replicas move to other nodes, some at a time
 )
 
-// Drain begins or ends a drain of a node; it lasts over restarts of the node and the controller. Leaders move at once, replicas with
-// the Ticks that follow. BROKER_ID_NOT_REGISTERED for a node that there is not.
-func (c *Controller) Drain(m *image.Image, node wire.NodeID, kind DrainKind) ([]image.Record, Refusal) {
-	b := m.Broker(node)
-	if b == nil {
-		return nil, notRegistered(node)
+// configuredDrain is what a node's configuration says of its image.Broker's Draining and Emptying.
+func configuredDrain(m *image.Image, id wire.NodeID) (draining, emptying bool) {
+	switch m.BrokerConfigs(strconv.Itoa(int(id)))[drainKey] {
+	case drainLeaders:
+		return true, false
+	case drainReplicas:
+		return true, true
 	}
-	s := c.begin(m)
-	draining, emptying := kind != DrainNothing, kind == DrainReplicas
-	if b.Draining != draining || b.Emptying != emptying {
+	return false, false
+}
+
+// drainAsConfigured begins or ends the drain of a node by its configuration, where it is registered; one that is not is drained when it
+// registers. Leaders move at once, replicas with the Ticks that follow.
+func (s *step) drainAsConfigured(name string) {
+	id, err := strconv.ParseInt(name, 10, 32)
+	if err != nil {
+		return
+	}
+	b := s.m.Broker(wire.NodeID(id))
+	if b == nil {
+		return
+	}
+	if draining, emptying := configuredDrain(s.m, b.ID); b.Draining != draining || b.Emptying != emptying {
 		s.addBroker(b, func(b *image.Broker) { b.Draining, b.Emptying = draining, emptying })
 	}
 	s.moveLeaders(b)
-	return s.records, Refusal{}
 }
 
 // moveLeaders moves what a draining node leads to those who can lead it.

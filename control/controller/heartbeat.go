@@ -20,8 +20,9 @@ const (
 )
 
 // Heartbeat answers a BrokerHeartbeat (63): it keeps the node's session alive, and moves the node on in its life. A stale broker epoch
-// is answered STALE_BROKER_EPOCH: the node must register again.
-func (c *Controller) Heartbeat(m *image.Image, now time.Duration, req *kmsg.BrokerHeartbeatRequest) ([]image.Record, *kmsg.BrokerHeartbeatResponse) {
+// is answered STALE_BROKER_EPOCH: the node must register again. lacking are replicas that it cannot be counted on for; before it is let
+// into service they are given up.
+func (c *Controller) Heartbeat(m *image.Image, now time.Duration, req *kmsg.BrokerHeartbeatRequest, lacking ...LackingReplica) ([]image.Record, *kmsg.BrokerHeartbeatResponse) {
 	resp := kmsg.NewPtrBrokerHeartbeatResponse()
 	resp.Version, resp.IsFenced = req.Version, true
 	b, code := checkBrokerEpoch(m, wire.NodeID(req.BrokerID), wire.BrokerEpoch(req.BrokerEpoch))
@@ -30,6 +31,7 @@ func (c *Controller) Heartbeat(m *image.Image, now time.Duration, req *kmsg.Brok
 		return nil, resp
 	}
 	s := c.begin(m)
+	s.giveUp(b, lacking)
 	session := c.session(b.ID, now)
 	current := c.brokerState(b, session)
 	next := s.nextState(b, session, current, req, now)
@@ -91,13 +93,5 @@ func (s *step) enter(b *image.Broker, next brokerState) {
 		s.unfence(b)
 	case controlledShutdown:
 		s.beginShutdown(b)
-	}
-}
-
-// ExpiredHeartbeat takes note of a heartbeat that waited too long to be answered: the node is alive, but nothing else is done.
-func (c *Controller) ExpiredHeartbeat(m *image.Image, now time.Duration, req *kmsg.BrokerHeartbeatRequest) {
-	if b, code := checkBrokerEpoch(m, wire.NodeID(req.BrokerID), wire.BrokerEpoch(req.BrokerEpoch)); code == wire.None {
-		session := c.session(b.ID, now)
-		session.lastContact, session.offset = now, req.CurrentMetadataOffset
 	}
 }

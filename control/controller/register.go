@@ -45,6 +45,8 @@ func (c *Controller) RegisterBroker(m *image.Image, now time.Duration, r Registr
 	}
 	if existing != nil {
 		b.Draining, b.Emptying = existing.Draining, existing.Emptying
+	} else {
+		b.Draining, b.Emptying = configuredDrain(m, b.ID)
 	}
 	s := c.begin(m)
 	if err := s.try(image.BrokerRecord{Broker: b}); err != nil {
@@ -110,12 +112,6 @@ func protocolName(id int16) string {
 		return securityProtocols[id]
 	}
 	return ""
-}
-
-// ProtocolID gives the id of a security protocol, as registrations and DescribeCluster have it; ok is false for a name that there is not.
-func ProtocolID(name string) (id int16, ok bool) {
-	at := slices.Index(securityProtocols[:], name)
-	return int16(at), at >= 0
 }
 
 // checkRegistration judges a registration. Beyond Kafka's rules, a run that has locked the directory of the one before it need not wait until

@@ -21,7 +21,8 @@ import (
 // timeout is 9 s, preferred leaders are looked for every 300 s, and so are leaderless partitions.
 //
 //	register N [incarnation=I] [rack=R] [clean] [durable] [directory=D] [dirs=(D,..)] [cluster=C] [feature=(name,min,max)]
-//	heartbeat N [behind] [want-fence] [want-shutdown] [epoch=E]     of a node that has applied everything, unless it is behind
+//	heartbeat N [behind] [want-fence] [want-shutdown] [epoch=E] [lacking=(TOPIC-N,..)] [since=E]
+//	                                                                of a node that has applied everything, unless it is behind
 //	start N.. [racks=(R,..)]                                        registers nodes and has them unfenced; prints nothing
 //	tick [advance=D] [alive=(N,..)]                                 time passes, heartbeats of those alive with it
 //	create NAME [partitions=N] [factor=N]                           the lines are a manual assignment, a partition each
@@ -35,8 +36,6 @@ import (
 //	unregister N
 //	finalize FEATURE level=N                                        where every node knows it
 //	producer-ids N [epoch=E]
-//	drain N [leaders|replicas|off]
-//	balance [carry-out]                                             prints the plan, or reassigns as it says
 //	reign                                                           another controller takes over
 //	show
 func TestTranscripts(t *testing.T) {
@@ -92,7 +91,7 @@ func (p *play) run(t *testing.T, d *datadriven.TestData) string {
 	commands := map[string]func(*args) string{
 		"register": p.register, "heartbeat": p.heartbeat, "lost": p.lost, "start": p.start, "tick": p.tick, "create": p.create, "grow": p.grow, "delete": p.delete,
 		"config": p.config, "alter-isr": p.alterISR, "elect": p.elect, "reassign": p.reassign, "reassignments": p.reassignments,
-		"unregister": p.unregister, "finalize": p.finalize, "producer-ids": p.producerIDs, "balance": p.balance, "drain": p.drain, "reign": p.reign, "show": func(*args) string { return showImage(p.m) },
+		"unregister": p.unregister, "finalize": p.finalize, "producer-ids": p.producerIDs, "reign": p.reign, "show": func(*args) string { return showImage(p.m) },
 	}
 	run, ok := commands[d.Cmd]
 	if !ok {
@@ -181,7 +180,15 @@ func (p *play) heartbeat(a *args) string {
 		req.CurrentMetadataOffset = req.BrokerEpoch - 1
 	}
 	req.WantFence, req.WantShutdown = a.has("want-fence"), a.has("want-shutdown")
-	records, resp := p.c.Heartbeat(p.m, p.now, req)
+	var lacking []LackingReplica
+	for _, name := range a.list("lacking") {
+		topic, number, _ := strings.Cut(name, "-")
+		index, _ := strconv.Atoi(number)
+		t := p.m.ByName(topic)
+		since := a.number("since", int(t.State(wire.PartitionIndex(index)).LeaderEpoch))
+		lacking = append(lacking, LackingReplica{t.ID, wire.PartitionIndex(index), wire.LeaderEpoch(since)})
+	}
+	records, resp := p.c.Heartbeat(p.m, p.now, req, lacking...)
 	if resp.ErrorCode != 0 {
 		return answer(resp.ErrorCode, "")
 	}
@@ -258,6 +265,9 @@ func (p *play) delete(a *args) string {
 
 func (p *play) config(a *args) string {
 	r := image.ConfigRecord{Resource: image.Resource{Type: image.TopicResource, Name: a.d.CmdArgs[0].Key}, Key: a.text("key", "")}
+	if _, err := strconv.Atoi(r.Resource.Name); err == nil {
+		r.Resource.Type = image.BrokerResource
+	}
 	if value := a.text("value", ""); value != "" {
 		r.Value = &value
 	}
@@ -378,18 +388,6 @@ func (p *play) unregister(a *args) string {
 	return answer(resp.ErrorCode, text(resp.ErrorMessage)) + p.apply(records)
 }
 
-func (p *play) drain(a *args) string {
-	kind := DrainLeaders
-	switch {
-	case a.has("replicas"):
-		kind = DrainReplicas
-	case a.has("off"):
-		kind = DrainNothing
-	}
-	records, why := p.c.Drain(p.m, a.position(0), kind)
-	return answer(int16(why.Code), why.Message) + p.apply(records)
-}
-
 func (p *play) finalize(a *args) string {
 	name, level := a.d.CmdArgs[0].Key, int16(a.number("level", 0))
 	if why := CheckFeature(p.m, name, level); why.Code != wire.None {
@@ -407,20 +405,6 @@ func (p *play) producerIDs(a *args) string {
 		return answer(resp.ErrorCode, "")
 	}
 	return fmt.Sprintf("%d from %d\n", resp.ProducerIDLen, resp.ProducerIDStart) + p.apply(records)
-}
-
-func (p *play) balance(a *args) (out string) {
-	for _, move := range PlanBalance(p.m) {
-		out += fmt.Sprintf("%s-%d %v to %v\n", move.Topic, move.Partition, move.From, move.To)
-		if a.has("carry-out") {
-			to := make([]string, len(move.To))
-			for i, id := range move.To {
-				to[i] = fmt.Sprint(id)
-			}
-			p.reassign(&args{a.t, &datadriven.TestData{CmdArgs: []datadriven.CmdArg{{Key: fmt.Sprintf("%s-%d", move.Topic, move.Partition)}, {Key: "to", Vals: to}}}})
-		}
-	}
-	return out
 }
 
 func (p *play) reign(*args) string {

@@ -41,6 +41,9 @@ type Change struct {
 	Lost wire.NodeID
 	// Wiped: Lost has nothing any more. It is not the last known leader either: to elect it would empty the partition.
 	Wiped bool
+	// Lacking: Lost goes on under the registration under which it has promised what it lacks. A new leader epoch makes void what it has
+	// promised, where else its new broker epoch does.
+	Lacking bool
 
 	elr []wire.NodeID
 }
@@ -88,14 +91,14 @@ func (c *Change) lead(after *image.PartitionState) {
 	leader, unclean := c.elect()
 	switch {
 	case leader == c.Before.Leader:
-		if !containsAll(c.Replicas, c.Before.Replicas) {
+		if c.Lacking || !containsAll(c.Replicas, c.Before.Replicas) {
 			after.LeaderEpoch++ // a replica that goes must not be able to go on with the epoch it knows
 		}
 		return
 	case unclean:
 		after.ISR, after.ELR, after.Recovering = []wire.NodeID{leader}, nil, true
 	case leader != wire.NoNode && !slices.Contains(c.ISR, leader):
-		after.ISR, after.ELR = []wire.NodeID{leader}, without(c.elr, leader)
+		after.ISR, after.ELR = []wire.NodeID{leader}, wire.WithoutNodes(c.elr, leader)
 		if c.enough(after.ISR) {
 			after.ELR = nil // it may acknowledge alone, which Kafka overlooks when min.insync.replicas was lowered meanwhile
 		}
@@ -122,11 +125,6 @@ func sameState(a, b *image.PartitionState) bool {
 	return a.Leader == b.Leader && a.LeaderEpoch == b.LeaderEpoch && a.Recovering == b.Recovering && slices.Equal(a.Replicas, b.Replicas) &&
 		slices.Equal(a.ISR, b.ISR) && slices.Equal(a.ELR, b.ELR) && slices.Equal(a.LastKnownELR, b.LastKnownELR) &&
 		slices.Equal(a.Adding, b.Adding) && slices.Equal(a.Removing, b.Removing)
-}
-
-// without gives ids without id, in a list of its own.
-func without(ids []wire.NodeID, id wire.NodeID) []wire.NodeID {
-	return slices.DeleteFunc(slices.Clone(ids), func(n wire.NodeID) bool { return n == id })
 }
 
 func containsAll(ids, all []wire.NodeID) bool {

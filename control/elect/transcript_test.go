@@ -17,7 +17,7 @@ import (
 //
 //	partition replicas=(..) isr=(..) elr=(..) last=(..) adding=(..) removing=(..) leader=N [recovering]
 //	              sets it, at leader epoch 100 and partition epoch 200
-//	change [isr=(..)] [replicas=(..)] [adding=(..)] [removing=(..)] [recovering=true|false] [lost=N] [wiped] [election=preferred|unclean] [min-isr=N]
+//	change [isr=(..)] [replicas=(..)] [adding=(..)] [removing=(..)] [recovering=true|false] [lost=N] [wiped|lacking] [election=preferred|unclean] [min-isr=N]
 //	       [unfit=(..)] [reluctant=(..)] [keep]
 //	              prints what becomes of it; with keep it is that from then on. "(all)" stands for every node. min-isr is 2 if it is not given
 func TestTranscripts(t *testing.T) {
@@ -62,7 +62,7 @@ func change(t *testing.T, d *datadriven.TestData, state *image.PartitionState) s
 	if d.HasArg("recovering") {
 		c.Recovering = slices.Contains(argument(d, "recovering"), "true")
 	}
-	c.Lost, c.Wiped = number(t, d, "lost", wire.NoNode), d.HasArg("wiped")
+	c.Lost, c.Wiped, c.Lacking = number(t, d, "lost", wire.NoNode), d.HasArg("wiped"), d.HasArg("lacking")
 	switch strings.Join(argument(d, "election"), "") {
 	case "preferred":
 		c.Election = Preferred

@@ -70,7 +70,7 @@ const regexRefreshMinMS = 10_000
 
 // refreshRegexes resolves a group's regular expressions all together, so that one change of topics is one new epoch: if
 // one was never resolved, if there are new topics, or if it was long ago; not again within ten seconds. It follows a
-// heartbeat, whose answer does not know of it yet.
+// heartbeat, whose answer does not know of it yet; what all members get is what its sender may know of, as in Kafka.
 func (c *Coordinator) refreshRegexes(g *group) {
 	cg := g.consumer
 	if len(cg.regexes) == 0 {
@@ -106,7 +106,8 @@ func (c *Coordinator) resolveRegexes(g *group) {
 	c.settle(g)
 }
 
-// matching lists the topics whose whole name matches. An expression that a log has and that is none matches nothing.
+// matching lists the topics whose whole name matches and of which whoever asks may know. An expression that a log has and that is none
+// matches nothing.
 func (c *Coordinator) matching(regex string) (names []string) {
 	re, err := regexp.Compile(regex)
 	if err != nil {
@@ -114,7 +115,7 @@ func (c *Coordinator) matching(regex string) (names []string) {
 	}
 	re.Longest() // the longest match that begins at 0 is the whole name, or no match is
 	for t := range c.topics.image.Topics() {
-		if at := re.FindStringIndex(t.Name); at != nil && at[0] == 0 && at[1] == len(t.Name) {
+		if at := re.FindStringIndex(t.Name); at != nil && at[0] == 0 && at[1] == len(t.Name) && (c.mayDescribe == nil || c.mayDescribe(t.Name)) {
 			names = append(names, t.Name)
 		}
 	}

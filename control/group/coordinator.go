@@ -78,6 +78,9 @@ type Coordinator struct {
 	wall    wire.Timestamp // wall clock of the call in progress
 	fx      Effects        // what the call in progress has gathered
 	touched *group         // the group that the call in progress is about, for check
+
+	// mayDescribe says of which topics the client of the request in progress may know; nil: of all.
+	mayDescribe func(topic string) bool
 }
 
 // phase says whether the shard's log has been read.
@@ -123,7 +126,14 @@ func New(cfg Config, seed uint64) *Coordinator {
 //
 // nowMS is monotonic and never falls. The request's strings and slices of structs may be kept, its byte slices are copied.
 func (c *Coordinator) Handle(nowMS int64, wall wire.Timestamp, h Handle, cl Client, req kmsg.Request) Effects {
+	return c.HandleFor(nowMS, wall, h, cl, nil, req)
+}
+
+// HandleFor is Handle for a client that may know of some topics alone: regular expressions that are resolved for it find no others. nil is
+// of all.
+func (c *Coordinator) HandleFor(nowMS int64, wall wire.Timestamp, h Handle, cl Client, mayDescribe func(topic string) bool, req kmsg.Request) Effects {
 	c.begin(nowMS, wall)
+	c.mayDescribe = mayDescribe
 	if code := c.phase.refusal(); code != wire.None {
 		c.reply(h, errorResponse(req, code))
 		return c.end()
@@ -350,12 +360,13 @@ func (c *Coordinator) dropGroup(g *group, code wire.ErrorCode) {
 	}
 }
 
-// answerCode is what a client is told of an append's failure, as Kafka's CoordinatorOperationExceptionHelper maps it.
+// answerCode is what a client is told of an append's failure, as Kafka's CoordinatorOperationExceptionHelper maps it; the second code of
+// too few replicas is no other to a client than the first.
 func answerCode(code wire.ErrorCode) wire.ErrorCode {
 	switch code {
 	case wire.NetworkException:
 		return wire.CoordinatorLoadInProgress
-	case wire.UnknownTopicOrPartition, wire.NotEnoughReplicas, wire.RequestTimedOut:
+	case wire.UnknownTopicOrPartition, wire.NotEnoughReplicas, wire.NotEnoughReplicasAfterAppend, wire.RequestTimedOut:
 		return wire.CoordinatorNotAvailable
 	case wire.NotLeaderOrFollower, wire.KafkaStorageError:
 		return wire.NotCoordinator

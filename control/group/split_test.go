@@ -83,7 +83,8 @@ func TestNotLoaded(t *testing.T) {
 	}
 }
 
-// TestAnswerCode has the codes of Kafka's CoordinatorOperationExceptionHelper.
+// TestAnswerCode has the codes of Kafka's CoordinatorOperationExceptionHelper, and that of an append whose in-sync replicas became too few
+// after it, which Kafka's coordinators do not meet and its clients would not retry.
 func TestAnswerCode(t *testing.T) {
 	for append, want := range map[wire.ErrorCode]wire.ErrorCode{
 		wire.None:                         wire.None,
@@ -96,7 +97,7 @@ func TestAnswerCode(t *testing.T) {
 		wire.MessageTooLarge:              wire.UnknownServerError,
 		wire.RecordListTooLarge:           wire.UnknownServerError,
 		wire.InvalidFetchSize:             wire.UnknownServerError,
-		wire.NotEnoughReplicasAfterAppend: wire.NotEnoughReplicasAfterAppend,
+		wire.NotEnoughReplicasAfterAppend: wire.CoordinatorNotAvailable,
 		wire.InvalidRecord:                wire.InvalidRecord,
 	} {
 		if got := answerCode(append); got != want {

@@ -195,7 +195,7 @@ func TestDiffAgainstComparison(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := flatten(Diff(h.image, again)); d.Partitions != nil || len(d.Created)+len(d.Removed)+len(d.Brokers)+len(d.Resources)+len(d.Quotas)+len(d.Features) > 0 {
+		if d := flatten(Diff(h.image, again)); d.Partitions != nil || len(d.Created)+len(d.Removed)+len(d.Brokers)+len(d.Resources)+len(d.Quotas)+len(d.SCRAM)+len(d.ACLs)+len(d.Features) > 0 {
 			t.Fatalf("seed %d: an image and its own snapshot: %d partitions differ", seed, len(d.Partitions))
 		}
 	}
@@ -263,6 +263,20 @@ func compared(a, b *Image) (f flatDelta) {
 		}
 	}
 	f.Quotas = slices.SortedFunc(maps.Keys(quotas), compareQuotaEntities)
+	users := map[SCRAMUser]bool{}
+	for _, u := range append(a.SCRAMUsers(), b.SCRAMUsers()...) {
+		if !reflect.DeepEqual(a.SCRAMCredential(u), b.SCRAMCredential(u)) {
+			users[u] = true
+		}
+	}
+	f.SCRAM = slices.SortedFunc(maps.Keys(users), compareSCRAMUsers)
+	for n := range 4 {
+		_, was := a.ACLs()[id(n+1)]
+		_, is := b.ACLs()[id(n+1)]
+		if was != is || a.ACLs()[id(n+1)] != b.ACLs()[id(n+1)] {
+			f.ACLs = append(f.ACLs, id(n+1))
+		}
+	}
 	before, wasSet := a.FeatureLevel("share.version")
 	if after, isSet := b.FeatureLevel("share.version"); before != after || wasSet != isSet {
 		f.Features = []string{"share.version"}

@@ -59,7 +59,10 @@ func liveRecords(m *Image) (records []Record) {
 	for _, e := range m.QuotaEntities() {
 		records = appendQuotas(records, e, m.quotas[e])
 	}
-	return records
+	for _, u := range m.SCRAMUsers() {
+		records = append(records, UserSCRAMCredentialRecord{u, *m.scram[u]})
+	}
+	return append(records, aclRecords(m)...)
 }
 
 // appendTopics creates the topics in the order of their leader epochs' bases, each after the record that leads to it.

@@ -19,6 +19,8 @@ type Delta struct {
 	Brokers   []BrokerChange
 	Resources []Resource    // other than topics, whose overrides differ
 	Quotas    []QuotaEntity // whose values differ
+	SCRAM     []SCRAMUser   // whose credentials differ
+	ACLs      []wire.UUID   // that are in one of them alone
 	Features  []string      // whose levels differ
 }
 
@@ -37,6 +39,8 @@ func Diff(old, new *Image) Delta {
 	d.diffBrokers(old.brokers, new.brokers)
 	d.Resources = changedKeys(old.configs, new.configs, compareResources, maps.Equal[map[string]string])
 	d.Quotas = changedKeys(old.quotas, new.quotas, compareQuotaEntities, maps.Equal[map[string]float64])
+	d.SCRAM = changedKeys(old.scram, new.scram, compareSCRAMUsers, sameSCRAM)
+	d.ACLs = changedKeys(old.acls.byID, new.acls.byID, compareUUIDs, func(a, b ACL) bool { return a == b })
 	d.Features = changedKeys(old.features, new.features, cmp.Compare[string], func(a, b int16) bool { return a == b })
 	return d
 }

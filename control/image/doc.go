@@ -1,5 +1,5 @@
-// Package image keeps what a node knows of topics, partitions, configurations, client quotas and the cluster: an immutable Image that
-// anybody may read without a lock, the records that change it, and the Store that makes records durable.
+// Package image keeps what a node knows of topics, partitions, configurations, client quotas, SCRAM credentials, ACLs and the cluster:
+// an immutable Image that anybody may read without a lock, the records that change it, and the Store that makes records durable.
 //
 // It is not a quorum and elects nobody: where records come from (an administrator's request, a raft log) is its caller's
 // business. It knows no clock and makes no random number; topic ids are given to it.

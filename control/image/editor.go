@@ -59,6 +59,8 @@ type editor struct {
 	states       map[wire.TopicID]*statesEdit // topics whose states may be changed in place
 	configsOwned bool
 	quotasOwned  bool
+	scramOwned   bool
+	aclsOwned    bool
 	touched      map[string]struct{} // names whose place in the order must be brought up to date
 }
 
@@ -93,6 +95,14 @@ func (e *editor) applyKind(r Record) error {
 		return e.setFeature(r)
 	case ClientQuotaRecord:
 		return e.setQuota(r)
+	case UserSCRAMCredentialRecord:
+		return e.setSCRAM(r)
+	case RemoveUserSCRAMCredentialRecord:
+		return e.removeSCRAM(r.SCRAMUser)
+	case AccessControlEntryRecord:
+		return e.addACL(r)
+	case RemoveAccessControlEntryRecord:
+		return e.removeACL(r.ID)
 	case LeaderEpochRecord:
 		return e.setLeaderEpoch(r.Epoch)
 	case BrokerRecord:

@@ -13,6 +13,8 @@ func FuzzReadRecord(f *testing.F) {
 	for _, r := range []Record{topic("a.b", 1), RemoveTopicRecord{id(1)}, PartitionsRecord{id(1), 2}, ProducerIDsRecord{5},
 		ClusterRecord{"c", 1}, FeatureLevelRecord{"f", 2}, LeaderEpochRecord{7}, config(TopicResource, "a", "k", "\x00<\"\u2028"), noConfig(GroupResource, "g", "k"),
 		quota(QuotaEntity{User: NamedQuota("u"), ClientID: DefaultQuota}, "k", 1.5),
+		scram("u", SCRAMSHA512, 64, 4096), noSCRAM("u", SCRAMSHA256),
+		AccessControlEntryRecord{id(5), someACL}, RemoveAccessControlEntryRecord{id(5)},
 		BrokerRecord{fullBroker}, RemoveBrokerRecord{3}, PartitionRecord{id(1), 2, fullState}} {
 		f.Add(appendRecord(nil, r))
 	}

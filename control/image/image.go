@@ -24,6 +24,8 @@ type Image struct {
 	partitions     int64 // of all topics
 	configs        map[Resource]map[string]string
 	quotas         map[QuotaEntity]map[string]float64
+	scram          map[SCRAMUser]*SCRAMCredential
+	acls           aclTable
 	nextProducerID wire.ProducerID
 	leaderEpoch    int64
 	features       map[string]int16 // levels, by name; replaced whole
@@ -64,14 +66,6 @@ func (m *Image) Features() map[string]int16 { return m.features }
 func (m *Image) ByName(name string) *Topic {
 	t, _ := m.names.get(nameShard(name), name)
 	return t
-}
-
-// ByNameBytes is ByName for a name in a request; it does not allocate.
-func (m *Image) ByNameBytes(name []byte) *Topic {
-	if m.names.spine == nil {
-		return nil
-	}
-	return m.names.spine[nameShard(name)][string(name)]
 }
 
 // ByID gives the topic of that id, nil if there is none.

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -50,6 +51,8 @@ type content struct {
 	Configs     map[Resource]map[string]string
 	Features    map[string]int16
 	Quotas      map[QuotaEntity]map[string]float64
+	SCRAM       map[SCRAMUser]SCRAMCredential
+	ACLs        map[wire.UUID]ACL
 	States      map[wire.TopicPartition]PartitionState
 	Brokers     []Broker
 }
@@ -58,7 +61,7 @@ type content struct {
 func contentOf(t testing.TB, m *Image) content {
 	t.Helper()
 	c := content{Version: m.Version(), Cluster: ClusterRecord{m.ClusterID(), m.NodeID()}, Next: m.NextProducerID(), LeaderEpoch: m.LeaderEpoch(),
-		Configs: map[Resource]map[string]string{}, Quotas: map[QuotaEntity]map[string]float64{},
+		Configs: map[Resource]map[string]string{}, Quotas: map[QuotaEntity]map[string]float64{}, SCRAM: map[SCRAMUser]SCRAMCredential{}, ACLs: map[wire.UUID]ACL{},
 		States: map[wire.TopicPartition]PartitionState{}}
 	for b := range m.Brokers() {
 		if m.Broker(b.ID) != b {
@@ -67,7 +70,7 @@ func contentOf(t testing.TB, m *Image) content {
 		c.Brokers = append(c.Brokers, *b)
 	}
 	for topic := range m.Topics() {
-		if m.ByName(topic.Name) != topic || m.ByNameBytes([]byte(topic.Name)) != topic || m.ByID(topic.ID) != topic {
+		if m.ByName(topic.Name) != topic || m.ByID(topic.ID) != topic {
 			t.Errorf("I2: topic %s differs by name, id and order", topic.Name)
 		}
 		for i, s := range topic.States() {
@@ -87,6 +90,15 @@ func contentOf(t testing.TB, m *Image) content {
 	for _, e := range m.QuotaEntities() {
 		c.Quotas[e] = m.ClientQuotas(e)
 	}
+	for _, u := range m.SCRAMUsers() {
+		c.SCRAM[u] = *m.SCRAMCredential(u)
+	}
+	for id, a := range m.ACLs() {
+		c.ACLs[id] = a
+		if found, ok := m.ACLID(a); !ok || found != id {
+			t.Errorf("I2: ACL %s differs by id and content", id)
+		}
+	}
 	if m.TopicCount() != len(c.Topics) || m.PartitionCount() != c.Partitions || m.ids.count != len(c.Topics) {
 		t.Errorf("counts: %d topics, %d ids, %d partitions; found %d, %d", m.TopicCount(), m.ids.count, m.PartitionCount(), len(c.Topics), c.Partitions)
 	}
@@ -105,7 +117,7 @@ func sameContent(t testing.TB, got, want *Image) {
 
 func TestEmptyImage(t *testing.T) {
 	var m Image
-	if m.ByName("a") != nil || m.ByNameBytes([]byte("a")) != nil || m.ByID(id(1)) != nil || m.BrokerConfigs("") != nil ||
+	if m.ByName("a") != nil || m.ByID(id(1)) != nil || m.BrokerConfigs("") != nil ||
 		m.Configs(Resource{TopicResource, "a"}) != nil || m.CheckNewTopicName("a.b") != nil {
 		t.Error("the empty image holds something")
 	}
@@ -131,6 +143,9 @@ func TestRefusedRecords(t *testing.T) {
 		{quota(QuotaEntity{User: NamedQuota("u"), IP: DefaultQuota}, "k", 1), ErrQuotaEntity},
 		{quota(QuotaEntity{User: NamedQuota(invalid)}, "k", 1), ErrNotUTF8}, {quota(QuotaEntity{User: DefaultQuota}, invalid, 1), ErrNotUTF8},
 		{quota(QuotaEntity{User: DefaultQuota}, "k", 0), ErrQuotaValue}, {quota(QuotaEntity{User: DefaultQuota}, "k", math.Inf(1)), ErrQuotaValue},
+		{scram("", SCRAMSHA256, 32, 4096), ErrSCRAMUser}, {scram("u", 3, 32, 4096), ErrSCRAMUser}, {scram(invalid, SCRAMSHA256, 32, 4096), ErrNotUTF8},
+		{scram("u", SCRAMSHA512, 32, 4096), ErrSCRAMCredential}, {scram("u", SCRAMSHA256, 32, 4095), ErrSCRAMCredential},
+		{noSCRAM("u", SCRAMSHA256), ErrNoCredential}, {RemoveAccessControlEntryRecord{id(5)}, ErrNoACL}, {AccessControlEntryRecord{ACL: someACL}, ErrACLID},
 	} {
 		next, err := m.With(topic("fine", 7), c.record)
 		var e *RecordError
@@ -231,9 +246,13 @@ func (h *history) next() Record {
 	}
 	t := topics[h.IntN(len(topics))]
 	key, value := fmt.Sprintf("key.%d", h.IntN(4)), fmt.Sprintf("value \"%d\" <&>\n", h.IntN(100))
-	switch h.IntN(16) {
+	switch h.IntN(20) {
 	case 7, 8:
 		return h.quota()
+	case 16, 17:
+		return h.scram()
+	case 18, 19:
+		return h.acl()
 	case 10, 11, 12, 13:
 		return h.partition(t)
 	case 14, 15:
@@ -300,6 +319,56 @@ func (h *history) quota() Record {
 
 func quota(e QuotaEntity, key string, value float64) ClientQuotaRecord {
 	return ClientQuotaRecord{Entity: e, Key: key, Value: value}
+}
+
+// scram sets a credential of a few users, or takes one away that is there.
+func (h *history) scram() Record {
+	mechanism := SCRAMMechanisms[h.IntN(2)]
+	u := SCRAMUser{[]string{"u <&>", "v"}[h.IntN(2)], mechanism}
+	if h.image.SCRAMCredential(u) != nil && h.IntN(3) == 0 {
+		return RemoveUserSCRAMCredentialRecord{u}
+	}
+	return scram(u.Name, mechanism, mechanism.keyBytes(), SCRAMIterationsMin+h.Int32N(2))
+}
+
+// scram is a credential with keys of so many bytes.
+func scram(name string, mechanism SCRAMMechanism, keyBytes int, iterations int32) UserSCRAMCredentialRecord {
+	key := bytes.Repeat([]byte{0xAB}, keyBytes)
+	return UserSCRAMCredentialRecord{SCRAMUser{name, mechanism}, SCRAMCredential{Salt: []byte{1}, StoredKey: key, ServerKey: key, Iterations: iterations}}
+}
+
+func noSCRAM(name string, mechanism SCRAMMechanism) RemoveUserSCRAMCredentialRecord {
+	return RemoveUserSCRAMCredentialRecord{SCRAMUser{name, mechanism}}
+}
+
+func TestCredentialsLeaveOldImagesAlone(t *testing.T) {
+	u := SCRAMUser{"u", SCRAMSHA256}
+	one := must(new(Image).With(scram("u", SCRAMSHA256, 32, 4096), scram("u", SCRAMSHA512, 64, 8192)))
+	two := must(one.With(scram("u", SCRAMSHA256, 32, 5000), noSCRAM("u", SCRAMSHA512)))
+	three := must(two.With(noSCRAM("u", SCRAMSHA256)))
+	if c := one.SCRAMCredential(u); len(one.SCRAMUsers()) != 2 || c.Iterations != 4096 {
+		t.Errorf("first image: %v, %v", one.SCRAMUsers(), c)
+	}
+	if users := two.SCRAMUsers(); !slices.Equal(users, []SCRAMUser{u}) || two.SCRAMCredential(u).Iterations != 5000 {
+		t.Errorf("second image: %v", users)
+	}
+	if users := three.SCRAMUsers(); len(users) != 0 || three.SCRAMCredential(u) != nil {
+		t.Errorf("third image: %v", users)
+	}
+}
+
+// What fmt makes of a credential, or of something that holds one, is nothing that helps to guess a password.
+func TestCredentialsAreNotPrinted(t *testing.T) {
+	r := scram("u", SCRAMSHA256, 32, 4096)
+	err := &RecordError{Record: r, Err: ErrSCRAMCredential}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x"} {
+		for _, held := range []any{r, &r, r.SCRAMCredential, []Record{r}, *err} {
+			got := fmt.Sprintf(verb, held)
+			if strings.Contains(strings.ToLower(got), "abab") || strings.Contains(got, "171, 171") || strings.Contains(got, "171 171") {
+				t.Errorf("%s of %T: %s", verb, held, got)
+			}
+		}
+	}
 }
 
 func TestQuotasLeaveOldImagesAlone(t *testing.T) {
@@ -378,9 +447,9 @@ func TestOneTopicMoreIsCheap(t *testing.T) {
 
 func TestLookupsDoNotAllocate(t *testing.T) {
 	m := manyTopics(1000)
-	name, topicID := []byte("topic.000500"), id(501)
+	name, topicID := "topic.000500", id(501)
 	if n := testing.AllocsPerRun(100, func() {
-		if m.ByNameBytes(name) == nil || m.ByID(topicID) == nil {
+		if m.ByName(name) == nil || m.ByID(topicID) == nil {
 			t.Fatal("not found")
 		}
 	}); n != 0 {
@@ -388,11 +457,11 @@ func TestLookupsDoNotAllocate(t *testing.T) {
 	}
 }
 
-func BenchmarkByNameBytes(b *testing.B) {
-	m, name := manyTopics(10_000), []byte("topic.005000")
+func BenchmarkByName(b *testing.B) {
+	m, name := manyTopics(10_000), "topic.005000"
 	b.ReportAllocs()
 	for b.Loop() {
-		m.ByNameBytes(name)
+		m.ByName(name)
 	}
 }
 

@@ -38,6 +38,11 @@ func (s *PartitionState) HasReplica(id wire.NodeID) bool { return slices.Contain
 // InSync reports whether the node is in the in-sync set.
 func (s *PartitionState) InSync(id wire.NodeID) bool { return slices.Contains(s.ISR, id) }
 
+// Counted reports whether the node is in the ISR or the ELR: it is taken to have all that was acknowledged.
+func (s *PartitionState) Counted(id wire.NodeID) bool {
+	return s.InSync(id) || slices.Contains(s.ELR, id)
+}
+
 // PartitionRecord replaces the state of one partition, whole. The epochs must not fall, the partition epoch must rise, and a new
 // leader comes with a higher leader epoch. The Image keeps the record's slices: nobody may change them afterwards.
 type PartitionRecord struct {

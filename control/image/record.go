@@ -3,7 +3,8 @@ package image
 import "github.com/ringmill/ringmill/wire"
 
 // Record is one change of the metadata: TopicRecord, RemoveTopicRecord, PartitionsRecord, ConfigRecord, ProducerIDsRecord,
-// ClusterRecord, FeatureLevelRecord, ClientQuotaRecord, LeaderEpochRecord, BrokerRecord, RemoveBrokerRecord or PartitionRecord.
+// ClusterRecord, FeatureLevelRecord, ClientQuotaRecord, UserSCRAMCredentialRecord, RemoveUserSCRAMCredentialRecord,
+// AccessControlEntryRecord, RemoveAccessControlEntryRecord, LeaderEpochRecord, BrokerRecord, RemoveBrokerRecord or PartitionRecord.
 type Record interface{ kind() string }
 
 // TopicRecord creates a topic. Its name must be legal and free, its id new and not zero, its partitions at least one.
@@ -58,6 +59,27 @@ type ClientQuotaRecord struct {
 	Remove bool        `json:"remove"`
 }
 
+// UserSCRAMCredentialRecord gives a user a credential in the place of the one that it has for the mechanism. Its keys must be as long
+// as the mechanism's hash, its iterations no fewer than SCRAMIterationsMin.
+type UserSCRAMCredentialRecord struct {
+	SCRAMUser
+	SCRAMCredential
+}
+
+// RemoveUserSCRAMCredentialRecord takes a credential away, which must be there.
+type RemoveUserSCRAMCredentialRecord struct{ SCRAMUser }
+
+// AccessControlEntryRecord makes an ACL. Its id must be new and not zero, and there must be no other ACL that says the same.
+type AccessControlEntryRecord struct {
+	ID wire.UUID `json:"id"`
+	ACL
+}
+
+// RemoveAccessControlEntryRecord takes an ACL away, which must be there.
+type RemoveAccessControlEntryRecord struct {
+	ID wire.UUID `json:"id"`
+}
+
 // LeaderEpochRecord sets the node's leader epoch, which must not fall: partitions lead under it, see Image.LeaderEpochOf.
 type LeaderEpochRecord struct {
 	Epoch int64 `json:"leaderEpoch"`
@@ -74,6 +96,12 @@ const (
 	kindFeature     = "FEATURE_LEVEL_RECORD"
 	kindClientQuota = "CLIENT_QUOTA_RECORD"
 	kindLeaderEpoch = "LEADER_EPOCH_RECORD"
+
+	kindSCRAM       = "USER_SCRAM_CREDENTIAL_RECORD"
+	kindRemoveSCRAM = "REMOVE_USER_SCRAM_CREDENTIAL_RECORD"
+
+	kindACL       = "ACCESS_CONTROL_ENTRY_RECORD"
+	kindRemoveACL = "REMOVE_ACCESS_CONTROL_ENTRY_RECORD"
 
 	kindBroker       = "REGISTER_BROKER_RECORD"
 	kindRemoveBroker = "UNREGISTER_BROKER_RECORD"
@@ -92,3 +120,9 @@ func (LeaderEpochRecord) kind() string  { return kindLeaderEpoch }
 func (BrokerRecord) kind() string       { return kindBroker }
 func (RemoveBrokerRecord) kind() string { return kindRemoveBroker }
 func (PartitionRecord) kind() string    { return kindPartition }
+
+func (AccessControlEntryRecord) kind() string       { return kindACL }
+func (RemoveAccessControlEntryRecord) kind() string { return kindRemoveACL }
+
+func (UserSCRAMCredentialRecord) kind() string       { return kindSCRAM }
+func (RemoveUserSCRAMCredentialRecord) kind() string { return kindRemoveSCRAM }

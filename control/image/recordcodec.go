@@ -73,6 +73,12 @@ var recordReaders = map[string]func([]byte) (Record, error){
 	kindClientQuota: readAs[ClientQuotaRecord],
 	kindLeaderEpoch: readAs[LeaderEpochRecord],
 
+	kindSCRAM:       readAs[UserSCRAMCredentialRecord],
+	kindRemoveSCRAM: readAs[RemoveUserSCRAMCredentialRecord],
+
+	kindACL:       readAs[AccessControlEntryRecord],
+	kindRemoveACL: readAs[RemoveAccessControlEntryRecord],
+
 	kindBroker:       readAs[BrokerRecord],
 	kindRemoveBroker: readAs[RemoveBrokerRecord],
 	kindPartition:    readAs[PartitionRecord],

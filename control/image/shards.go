@@ -63,7 +63,7 @@ func (e *shardsEdit[K, V]) remove(shard uint8, k K) {
 }
 
 // nameShard is FNV-1a, folded to a byte. Names that were chosen to share a shard cost their owner copying, nothing else.
-func nameShard[S string | []byte](name S) uint8 {
+func nameShard(name string) uint8 {
 	h := uint32(2166136261)
 	for i := 0; i < len(name); i++ {
 		h = (h ^ uint32(name[i])) * 16777619

@@ -144,6 +144,12 @@ func show(m *Image) string {
 		text, _ := e.MarshalJSON()
 		fmt.Fprintf(&out, "quota %s %v\n", text, m.ClientQuotas(e))
 	}
+	for _, u := range m.SCRAMUsers() {
+		fmt.Fprintf(&out, "scram %+v %v salt %x\n", u, m.SCRAMCredential(u), m.SCRAMCredential(u).Salt)
+	}
+	for _, r := range aclRecords(m) {
+		fmt.Fprintf(&out, "acl %+v\n", r)
+	}
 	return out.String()
 }
 

@@ -13,17 +13,19 @@ import (
 
 	"github.com/hashicorp/serf/serf"
 
+	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
 )
 
 // Config is what an Agent is started with.
 type Config struct {
 	Info      Info
-	Dir       string   // where the keyring and the addresses of other nodes are kept, state/serf; "" keeps nothing
-	Listen    string   // host:port for TCP and UDP; an empty host is every interface, port 0 a free one
-	Advertise string   // host:port for the others; "" is Listen, or the host of Info.Addr where that is every interface
-	Seeds     []string // host:port of other agents, asked until one answers
-	Key       string   // 32 bytes in base64; "" if the keyring has one, or Listen is a loopback address
+	Dir       string     // where the keyring and the addresses of other nodes are kept, state/serf; "" keeps nothing
+	Files     segment.FS // what the keyring is kept by; only with Dir
+	Listen    string     // host:port for TCP and UDP; an empty host is every interface, port 0 a free one
+	Advertise string     // host:port for the others; "" is Listen, or the host of Info.Addr where that is every interface
+	Seeds     []string   // host:port of other agents, each asked until it answers
+	Key       string     // 32 bytes in base64; "" if the keyring has one, or Listen is a loopback address
 	Log       *slog.Logger
 }
 
@@ -66,8 +68,8 @@ func Start(cfg Config) (*Agent, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	a.stop = stop
 	go a.watch(ctx)
-	if addresses := append(slices.Clone(cfg.Seeds), known...); len(addresses) > 0 {
-		go a.seek(ctx, addresses)
+	if len(cfg.Seeds)+len(known) > 0 {
+		go a.seek(ctx, cfg.Seeds, known)
 	}
 	return a, nil
 }
@@ -118,22 +120,34 @@ func (a *Agent) SetInfo(info Info) error {
 	return nil
 }
 
-// watch turns serf's events into tokens, until the agent stops.
+// watch turns serf's events into tokens, until the agent stops. It looks at the members now and then as well: serf has no event for a node
+// that it took for one that leaves, by the word about an earlier run of it, and takes for an alive one again.
 func (a *Agent) watch(ctx context.Context) {
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	var told []Info
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case e := <-a.events:
 			a.tell(e)
-			a.merges.seen(a.alive())
-			select {
-			case a.changed <- struct{}{}:
-			default:
+		case <-again.C:
+			if slices.Equal(a.Members(), told) {
+				continue
 			}
+		}
+		told = a.Members()
+		a.merges.seen(a.alive())
+		select {
+		case a.changed <- struct{}{}:
+		default:
 		}
 	}
 }
+
+// lookAgain is how often serf's members are looked at without an event: a fraction of what a start takes.
+const lookAgain = 500 * time.Millisecond
 
 // tell logs who came and went.
 func (a *Agent) tell(e serf.Event) {
@@ -154,6 +168,9 @@ func (a *Agent) tell(e serf.Event) {
 // Leave tells the others that this node goes on purpose, and stops the agent. It takes about a second at most; without it
 // they find out by missing answers.
 func (a *Agent) Leave() error {
+	if a.alone() { // serf would wait for somebody to hear it
+		return a.Shutdown()
+	}
 	err := a.serf.Leave()
 	if shutdownErr := a.Shutdown(); err == nil {
 		err = shutdownErr

@@ -7,20 +7,28 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
 
-// seek asks the addresses for ever: as long as no other node is seen, and again when the last one is gone. It is not waited
-// for at the end: a call that hangs in a connect ends by itself.
-func (a *Agent) seek(ctx context.Context, addresses []string) {
+// seek asks, for ever, every seed until it has answered once, and all addresses as long as no other node is seen, and again
+// when the last one is gone. Any other node in sight is not enough: of nodes that are each other's seeds in a row, a later one
+// may be found first, and two circles would never meet. It is not waited for at the end: a call that hangs in a connect ends
+// by itself.
+func (a *Agent) seek(ctx context.Context, seeds, known []string) {
+	all, unmet := slices.Concat(seeds, known), seeds
 	for wait := time.Duration(0); ; {
-		if a.alone() {
-			a.join(addresses)
-			wait = min(max(2*wait, seekFirst), seekMost)
-		} else {
-			wait = seekFirst
+		switch alone := a.alone(); {
+		case alone:
+			silent := a.join(all)
+			unmet = slices.DeleteFunc(slices.Clone(unmet), func(seed string) bool { return !slices.Contains(silent, seed) })
+		case len(unmet) > 0:
+			unmet = a.join(unmet)
+		default:
+			wait = 0
 		}
+		wait = min(max(2*wait, seekFirst), seekMost)
 		select {
 		case <-ctx.Done():
 			return
@@ -29,11 +37,18 @@ func (a *Agent) seek(ctx context.Context, addresses []string) {
 	}
 }
 
-// join asks all the addresses at once. One of them may be the node's own, which answers and says nothing: only alone tells.
-func (a *Agent) join(addresses []string) {
-	if _, err := a.serf.Join(addresses, true); err != nil {
-		a.log.told(slog.LevelInfo, "no seed answers; it is tried again", "seeds", "seeds", strings.Join(addresses, ","), "error", oneLine(err))
+// join asks addresses, and gives those that did not answer. One of them may be the node's own, which answers and says nothing.
+func (a *Agent) join(addresses []string) (silent []string) {
+	var errs []error
+	for _, address := range addresses {
+		if _, err := a.serf.Join([]string{address}, true); err != nil {
+			silent, errs = append(silent, address), append(errs, err)
+		}
 	}
+	if len(silent) > 0 {
+		a.log.told(slog.LevelInfo, "seeds do not answer; they are tried again", "seeds", "seeds", strings.Join(silent, ","), "error", oneLine(errors.Join(errs...)))
+	}
+	return silent
 }
 
 func jittered(d time.Duration) time.Duration {

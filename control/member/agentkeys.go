@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
+	"path/filepath"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/ringmill/ringmill/segment"
 )
 
 // keyBytes is the length of a key: AES-256.
@@ -17,8 +19,8 @@ const keyBytes = 32
 
 // openKeyring reads the keyring of a node that has one, else makes one of the key. Nil without an error: there is neither.
 // The file, serf's own form, is a list of keys in base64 of which the first encrypts.
-func (a *Agent) openKeyring(path, key string) (*memberlist.Keyring, error) {
-	keys, err := readKeyring(path)
+func (a *Agent) openKeyring(fsys segment.FS, path, key string) (*memberlist.Keyring, error) {
+	keys, err := readKeyring(fsys, path)
 	switch {
 	case err != nil:
 		return nil, err
@@ -26,7 +28,7 @@ func (a *Agent) openKeyring(path, key string) (*memberlist.Keyring, error) {
 		return nil, nil
 	case len(keys) == 0:
 		keys = []string{key}
-		if err := writeKeyring(path, keys); err != nil {
+		if err := writeKeyring(fsys, path, keys); err != nil {
 			return nil, err
 		}
 	case key != "" && key != keys[0]:
@@ -46,11 +48,11 @@ func newKeyring(keys []string) (*memberlist.Keyring, error) {
 	return memberlist.NewKeyring(decoded, decoded[0])
 }
 
-func readKeyring(path string) ([]string, error) {
+func readKeyring(fsys segment.FS, path string) ([]string, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := fsys.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -64,8 +66,9 @@ func readKeyring(path string) ([]string, error) {
 	return keys, nil
 }
 
-// writeKeyring puts the file there whole or not at all. It need not outlive a power cut: the key is in the configuration still.
-func writeKeyring(path string, keys []string) error {
+// writeKeyring puts the file there whole or not at all, durably, and with it its directory's own name: from then on the keyring counts, and an
+// operator may take the key out of the configuration.
+func writeKeyring(fsys segment.FS, path string, keys []string) error {
 	if path == "" {
 		return nil
 	}
@@ -73,40 +76,8 @@ func writeKeyring(path string, keys []string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".tmp", text, 0o600); err != nil {
+	if err := fsys.WriteFileAtomic(path, text); err != nil {
 		return err
 	}
-	return os.Rename(path+".tmp", path)
-}
-
-// RotateKey has all nodes encrypt with a new key, given in base64, and forget the old ones: installed everywhere first, then
-// used, then alone. A node that is away keeps the old key and has to be given the new one, its keyring removed. An error
-// leaves both keys in force, and the call can be repeated.
-func (a *Agent) RotateKey(key string) error {
-	if _, err := newKeyring([]string{key}); err != nil {
-		return err
-	}
-	if !a.serf.EncryptionEnabled() {
-		return errors.New("gossip is not encrypted: start the nodes with ringmill.gossip.key")
-	}
-	manager := a.serf.KeyManager()
-	if _, err := manager.InstallKey(key); err != nil {
-		return fmt.Errorf("new gossip key not installed everywhere: %w", err)
-	}
-	if _, err := manager.UseKey(key); err != nil {
-		return fmt.Errorf("new gossip key not in use everywhere: %w", err)
-	}
-	listed, err := manager.ListKeys()
-	if err != nil {
-		return fmt.Errorf("gossip keys not known of every node: %w", err)
-	}
-	for old := range listed.Keys {
-		if old == key {
-			continue
-		}
-		if _, err := manager.RemoveKey(old); err != nil {
-			return fmt.Errorf("old gossip key not removed everywhere: %w", err)
-		}
-	}
-	return nil
+	return fsys.SyncDir(filepath.Dir(filepath.Dir(path)))
 }

@@ -3,7 +3,6 @@ package member
 import (
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -42,7 +41,7 @@ func (a *Agent) serfConfig(cfg Config) (*serf.Config, error) {
 		return nil, fmt.Errorf("gossip address %s: %w", cfg.Listen, err)
 	}
 	if cfg.Dir != "" {
-		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		if err := cfg.Files.MkdirAll(cfg.Dir, 0o700); err != nil {
 			return nil, err
 		}
 	}
@@ -78,7 +77,7 @@ func (a *Agent) memberlistConfig(conf *serf.Config, cfg Config, listen *net.TCPA
 	if m.AdvertiseAddr, m.AdvertisePort, err = advertised(cfg, listen); err != nil {
 		return err
 	}
-	m.Keyring, err = a.openKeyring(conf.KeyringFile, cfg.Key)
+	m.Keyring, err = a.openKeyring(cfg.Files, conf.KeyringFile, cfg.Key)
 	if err == nil && m.Keyring == nil && !listen.IP.IsLoopback() {
 		err = fmt.Errorf("gossip at %s needs a key, for it is no loopback address: set ringmill.gossip.key to the same 32 bytes in base64 on every node, as openssl rand -base64 32 writes them", cfg.Listen)
 	}

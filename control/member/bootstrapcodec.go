@@ -164,6 +164,16 @@ func readState(src []byte) (s state, err error) {
 	return s, nil
 }
 
+// ReadSelf gives the node itself as a saved state has it, with its address at its last start; no node if nothing was saved. Errors:
+// ErrState, ErrNewer.
+func ReadSelf(saved []byte) (Voter, error) {
+	if saved == nil {
+		return Voter{}, nil
+	}
+	s, err := readState(saved)
+	return s.self, err
+}
+
 // AppendTo writes the request, for the body of a Bootstrap call (API key 10003).
 func (r Request) AppendTo(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint16(dst, requestVersion)

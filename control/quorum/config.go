@@ -35,6 +35,8 @@ type Config struct {
 	// default, and -1 for none.
 	TrailingEntries int
 
+	// NoRoom says that an error of the file system means a full disk: that passes (ErrFull). nil: none does.
+	NoRoom func(error) bool
 	// Warn gets what is worth an operator's line; nil drops it.
 	Warn func(line string)
 }

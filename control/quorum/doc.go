@@ -15,7 +15,7 @@
 //
 //	q, err := quorum.Open(fs, dir, cfg)     once; Create before it, once in the directory's life
 //	q.Tick()                                at even intervals
-//	q.Step(m), q.Propose(id, data), ...     as things happen
+//	q.Step(m), q.Propose(id, data), ...     as things happen; q.Confirm(id) before a leader says what is not in the log
 //	for q.HasReady() {                      after any of them
 //		eff, err := q.Ready()               err: stop for good
 //		install eff.Snapshot, apply eff.Applied, send eff.Messages
@@ -47,12 +47,15 @@
 // # Invariants
 //
 //	Q1 synced first    what a message or an applied entry depends on is on disk before Ready returns it
-//	Q2 final           after the first failed write, sync or read nothing is written, sent or applied any more
-//	Q3 never empty     a damaged directory is a *CorruptionError; only one that is not there is ErrNoQuorum
+//	Q2 final           after the first failed write, sync or read nothing is written, sent or applied any more. A full disk is no
+//	                   such failure: the same is written again when there is room
+//	Q3 never empty     a damaged directory is a *CorruptionError; only one that is not there is ErrNoQuorum. One that
+//	                   was found to have lost what it had acknowledged is damaged from then on
 //	Q4 one order       all members apply the same entries in the same order
 //	Q5 one leader      of a term there is one leader at most
 //	Q6 one at a time   a change of members is proposed after the one before it has taken effect, by a leader that has
 //	                   applied an entry of its own term
 //	Q7 one truth       the members after a change are the raft library's
 //	Q8 repeatable      the same calls with the same Rand give the same effects
+//	Q9 newest          whom Effects.Confirmed answers has all that anybody had applied when it asked
 package quorum

@@ -65,6 +65,11 @@ func Dump(fsys segment.FS, dir string, data bool, emit func(DumpLine)) (problems
 	if err = d.told(err); err != nil {
 		return d.problems, err
 	}
+	if f.lost {
+		if err := d.told(lostAt(fsys, dir)); err != nil {
+			return d.problems, err
+		}
+	}
 	for _, name := range f.snapshots {
 		d.snapshot(name)
 	}

@@ -42,8 +42,11 @@ var (
 	// ErrCompactIndex: Compact of an index that is not between the last snapshot's and the last applied one.
 	ErrCompactIndex = errors.New("quorum: no snapshot can be made at that index")
 	// ErrLostEntries: the leader knows of entries that this member has acknowledged and does not have. Its disk has lost
-	// them unnoticed; the member stops for good, since it may have voted with what it lost.
+	// them unnoticed; the member stops for good, since it may have voted with what it lost, and Open refuses its directory from then on.
 	ErrLostEntries = errors.New("quorum: the log has lost entries that it had acknowledged")
+	// ErrFull: the disk has no room, of Ready and Compact. Nothing was changed; Ready goes on where it was once there is room, and
+	// until then gives nothing, so that the other members do without this one.
+	ErrFull = errors.New("quorum: the disk is full")
 	// ErrInternal: the raft library found its state impossible. Final, as a failed write is.
 	ErrInternal = errors.New("quorum: impossible state")
 	// ErrClosed: Close was called.

@@ -50,20 +50,33 @@ func (id Identity) check() error {
 
 // appendTo writes the identity as lines that a person can read, the last of which is the checksum of those before it.
 func (id Identity) appendTo(dst []byte) []byte {
-	start := len(dst)
-	dst = fmt.Appendf(dst, "version=%d\ncluster.id=%s\nnode.id=%d\ndirectory.id=%s\n", identityVersion, id.ClusterID, id.NodeID, id.DirectoryID)
-	return fmt.Appendf(dst, "crc32c=%08x\n", crc32.Checksum(dst[start:], castagnoli))
+	lines := fmt.Appendf(nil, "version=%d\ncluster.id=%s\nnode.id=%d\ndirectory.id=%s\n", identityVersion, id.ClusterID, id.NodeID, id.DirectoryID)
+	return append(dst, sealLines(lines)...)
+}
+
+// sealLines adds a last line, the checksum of those before it.
+func sealLines(lines []byte) []byte {
+	return fmt.Appendf(lines, "crc32c=%08x\n", crc32.Checksum(lines, castagnoli))
+}
+
+// unsealLines gives the lines before the checksum, if it is theirs.
+func unsealLines(data []byte) (string, error) {
+	text := string(data)
+	at := strings.Index(text, "crc32c=")
+	if at < 0 || text[at:] != fmt.Sprintf("crc32c=%08x\n", crc32.Checksum(data[:at], castagnoli)) {
+		return "", errChecksum
+	}
+	return text[:at], nil
 }
 
 // readIdentity reads what appendTo wrote, to the letter.
 func readIdentity(data []byte) (id Identity, err error) {
-	text := string(data)
-	at := strings.Index(text, "crc32c=")
-	if at < 0 || text[at:] != fmt.Sprintf("crc32c=%08x\n", crc32.Checksum(data[:at], castagnoli)) {
-		return id, errChecksum
+	text, err := unsealLines(data)
+	if err != nil {
+		return id, err
 	}
-	lines := strings.Split(text[:at], "\n")
-	if len(lines) < 1 || lines[0] != fmt.Sprintf("version=%d", identityVersion) {
+	lines := strings.Split(text, "\n")
+	if lines[0] != fmt.Sprintf("version=%d", identityVersion) {
 		return id, fmt.Errorf("%w: %q", ErrNewerFormat, lines[0])
 	}
 	if len(lines) != 5 {
@@ -78,7 +91,7 @@ func readIdentity(data []byte) (id Identity, err error) {
 		return id, fmt.Errorf("%w: %q", errFormat, lines[3])
 	}
 	id = Identity{NodeID: wire.NodeID(node), DirectoryID: directory, ClusterID: strings.TrimPrefix(lines[1], "cluster.id=")}
-	if string(id.appendTo(nil)) != text {
+	if string(id.appendTo(nil)) != string(data) {
 		return Identity{}, fmt.Errorf("%w: not as it is written", errFormat)
 	}
 	return id, id.check()

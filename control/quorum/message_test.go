@@ -93,17 +93,6 @@ func TestStepRefuses(t *testing.T) {
 	must(t, m.q.Step(good))
 }
 
-// TestLostEntries: a member that no longer has what it told the leader of stops.
-func TestLostEntries(t *testing.T) {
-	c := newCluster(t, 1, 3, Config{})
-	leader := c.elect()
-	m := c.members[leader.n%3]
-	beat := &pb.Message{Type: pb.MsgHeartbeat.Enum(), To: new(m.q.RaftID()), From: new(leader.q.RaftID()), Term: new(leader.last.Term), Commit: new(uint64(100))}
-	if err := m.q.Step(sealedMessage(t, beat)); !errors.Is(err, ErrLostEntries) || !errors.Is(m.q.Err(), ErrLostEntries) {
-		t.Errorf("a commit index beyond the log: %v, then %v", err, m.q.Err())
-	}
-}
-
 func TestMembersRoundTrip(t *testing.T) {
 	ms, err := sortedMembers([]Member{testMember(3), {ReplicaKey: testKey(1), Voter: true}, testMember(2)})
 	must(t, err)

@@ -19,6 +19,7 @@ type found struct {
 	snapshots []snapshotName // oldest first
 	bases     []int64        // of the log's segments, in order
 	temps     []string       // unfinished files
+	lost      bool           // lostName is there
 }
 
 // list lists a quorum directory. A file that nobody wrote is an error: it could be a newer release's, or a damaged name.
@@ -39,6 +40,8 @@ func list(fsys segment.FS, dir string) (f found, err error) {
 			f.snapshots = append(f.snapshots, snap)
 		case strings.HasSuffix(e.Name, segment.TempSuffix):
 			f.temps = append(f.temps, e.Name)
+		case e.Name == lostName:
+			f.lost = true
 		case e.Name != identityName:
 			return f, &CorruptionError{File: path.Join(dir, e.Name), Err: errFormat}
 		}
@@ -74,6 +77,9 @@ func ReadIdentity(fsys segment.FS, dir string) (Identity, error) {
 // openStore recovers the directory. Nothing in it is changed before all of it has been found sound.
 func openStore(fsys segment.FS, dir string, cfg Config) (s *store, owner []byte, err error) {
 	f, err := list(fsys, dir)
+	if err == nil && f.lost {
+		err = lostAt(fsys, dir)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -87,7 +93,7 @@ func openStore(fsys segment.FS, dir string, cfg Config) (s *store, owner []byte,
 	if err != nil {
 		return nil, nil, err
 	}
-	s = &store{wal: o.wal, snap: position{snap.index, snap.term}, members: snap.members, snapBytes: int64(len(snap.data))}
+	s = &store{wal: o.wal, snap: position{snap.index, snap.term}, members: snap.members}
 	s.wal.bytesMax, s.cache.bytesMax = cfg.SegmentBytes, cfg.CacheBytes
 	settled, err := s.load(&o.replay)
 	if err != nil {

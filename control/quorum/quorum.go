@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"go.etcd.io/raft/v3"
@@ -28,6 +29,8 @@ type Quorum struct {
 	install *snapshot        // of the disk, for the first Ready
 	asked   bool             // Effects has asked for a snapshot
 	failed  error            // final
+	unsaved *raft.Ready      // that the disk had no room for; nil: none
+	reads   []raft.ReadState // that a majority has answered, and whose index is not applied yet; oldest first
 }
 
 // configAt is what the members were from an index on.
@@ -37,7 +40,8 @@ type configAt struct {
 }
 
 // Open recovers the quorum in dir. Errors: ErrNoQuorum, *CorruptionError, ErrNewerFormat within one, the file system's; after
-// any of them nothing in the directory is changed that was durable.
+// any of them nothing in the directory is changed that was durable. A *CorruptionError that wraps ErrLostEntries: an earlier run has found
+// that the log lacks what it had acknowledged.
 func Open(fsys segment.FS, dir string, cfg Config) (*Quorum, error) {
 	cfg = cfg.withDefaults()
 	id, err := ReadIdentity(fsys, dir)
@@ -48,6 +52,7 @@ func Open(fsys segment.FS, dir string, cfg Config) (*Quorum, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.wal.noRoom = cfg.NoRoom
 	q := &Quorum{
 		id: id, self: RaftID(id.DirectoryID), cfg: cfg, store: s, members: s.members, applied: s.snap,
 		configs: []configAt{{s.snap.index, s.members}}, peers: map[uint64]*peer{},
@@ -141,7 +146,8 @@ func (q *Quorum) Tick() {
 
 func (q *Quorum) status() raft.BasicStatus { return q.node.BasicStatus() }
 
-// Step takes a message from another member. An error that wraps ErrMessage changed nothing; any other is final.
+// Step takes a message from another member. An error that wraps ErrMessage changed nothing; any other is final, and ErrLostEntries is so
+// over restarts: it is noted in the directory.
 func (q *Quorum) Step(msg Message) error {
 	if q.failed != nil {
 		return q.failed
@@ -156,7 +162,8 @@ func (q *Quorum) Step(msg Message) error {
 func (q *Quorum) step(m *pb.Message) error {
 	before := q.status()
 	if m.GetType() == pb.MsgHeartbeat && m.GetTerm() >= before.GetTerm() && m.GetCommit() > q.lastIndex() {
-		q.failed = fmt.Errorf("%w: entry %d, and the log ends at %d", ErrLostEntries, m.GetCommit(), q.lastIndex())
+		l := loss{term: m.GetTerm(), leader: m.GetFrom(), acknowledged: m.GetCommit(), last: q.lastIndex()}
+		q.failed = l.stop(q.store.wal.fs, q.store.wal.dir)
 		return q.failed
 	}
 	if err := q.node.Step(m); err != nil {
@@ -183,6 +190,21 @@ func (q *Quorum) Propose(proposal uint64, data []byte) error {
 			return err
 		}
 		return proposed(q.node.Propose(appendProposal(nil, q.self, proposal, data)))
+	})
+}
+
+// Confirm asks the others whether this member still leads. Once a majority has said so, and all that was committed when it was asked has been
+// applied, the number is in an Effects (Confirmed): what this member had applied or proposed by then was the newest state there was when it
+// asked. If it leads no more, it never is. It takes a round of messages, and is repeated with each heartbeat. The lease that CheckQuorum gives
+// a leader would be free and is not enough: it looks once in ElectionTicks whether a majority has answered since it last looked, and the others
+// elect another leader sooner. Errors: ErrNotLeader, ErrNotReady.
+func (q *Quorum) Confirm(number uint64) error {
+	return q.guard(func() error {
+		if err := q.leads(); err != nil {
+			return err
+		}
+		q.node.ReadIndex(binary.BigEndian.AppendUint64(nil, number))
+		return nil
 	})
 }
 

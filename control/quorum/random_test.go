@@ -17,12 +17,16 @@ type world struct {
 	step     int
 	flight   []flying
 	broken   map[[2]uint64]bool // links from, to
+	apart    *member            // nobody hears it nor is heard by it, and its clock is slow; nil: none
 	downTill map[*member]int
+	newest   uint64            // the greatest index that any member has applied
+	asked    map[uint64]uint64 // what newest was at a Confirm, by number
 	history  map[uint64]string // what was committed at an index, as the first member that applied it saw it
 	leaders  map[uint64]int    // of each term
 	terms    map[int]uint64    // the greatest term that a member has told of
 	proposal uint64
 	calm     bool
+	lost     *member // its log has lost what it had acknowledged, and it does not start any more; nil: none
 	trace    uint64
 	counts   map[string]int
 }
@@ -39,7 +43,7 @@ func newWorld(tb testing.TB, seed uint64, voters, learners int) *world {
 	}
 	w := &world{
 		broken: map[[2]uint64]bool{}, downTill: map[*member]int{}, history: map[uint64]string{}, leaders: map[uint64]int{},
-		terms: map[int]uint64{}, counts: map[string]int{},
+		terms: map[int]uint64{}, counts: map[string]int{}, asked: map[uint64]uint64{},
 	}
 	w.cluster = newCluster(tb, seed, voters, cfg)
 	for n := voters + 1; n <= voters+learners; n++ {
@@ -58,6 +62,7 @@ func (w *world) checkApplied(m *member, e Entry) {
 		w.tb.Fatalf("step %d: member %d applies %s at %d, but %s was committed there", w.step, m.n, what, e.Index, was)
 	}
 	w.history[e.Index] = what
+	w.newest = max(w.newest, e.Index)
 	w.note(m.n, e.Index, what)
 }
 
@@ -66,6 +71,12 @@ func (w *world) checkReady(m *member, eff Effects) {
 		w.tb.Fatalf("step %d: member %d falls back from term %d to %d", w.step, m.n, w.terms[m.n], eff.Term)
 	}
 	w.terms[m.n] = eff.Term
+	if eff.Confirmed != 0 {
+		w.counts["confirmed"]++
+		if newest := w.asked[eff.Confirmed]; eff.AppliedIndex < newest {
+			w.tb.Fatalf("step %d: member %d is confirmed with entry %d as its last, and %d had been applied elsewhere when it asked", w.step, m.n, eff.AppliedIndex, newest)
+		}
+	}
 	if !eff.IsLeader {
 		return
 	}
@@ -109,6 +120,13 @@ func (w *world) restart(m *member) {
 		m.fs.CutAt(m.fs.Ops() + w.rng.IntN(8))
 	}
 	err := w.tryOpen(m)
+	if m == w.lost && (err == nil || lostForGood(err)) {
+		if err == nil {
+			w.tb.Fatalf("step %d: member %d starts again with a log that has lost entries", w.step, m.n)
+		}
+		w.down(m, w.rng.IntN(2) == 0)
+		return
+	}
 	if errors.Is(err, segmenttest.ErrPowerCut) || errors.Is(err, syscall.EIO) {
 		w.down(m, errors.Is(err, segmenttest.ErrPowerCut))
 		return
@@ -127,7 +145,7 @@ func (w *world) run(steps int) {
 			switch {
 			case m.q == nil && w.step >= w.downTill[m]:
 				w.restart(m)
-			case m.q != nil && w.rng.IntN(3) == 0:
+			case m.q != nil && w.rng.IntN(3) == 0 && (m != w.apart || w.rng.IntN(5) == 0):
 				m.q.Tick()
 			}
 		}
@@ -157,6 +175,15 @@ func (w *world) misfortune() {
 		w.broken[[2]uint64{uint64(a.n), uint64(b.n)}] = true
 	case 5:
 		clear(w.broken)
+		w.apart = nil
+	case 6:
+		w.forget(m)
+	case 7:
+		w.apart = m
+		for _, other := range w.members {
+			w.broken[[2]uint64{uint64(other.n), uint64(m.n)}] = true
+			w.broken[[2]uint64{uint64(m.n), uint64(other.n)}] = true
+		}
 	}
 }
 
@@ -168,8 +195,13 @@ func (w *world) work() {
 		}
 		w.proposal++
 		var err error
-		if w.rng.IntN(8) == 0 {
+		if w.rng.IntN(8) == 0 && (w.lost == nil || !knows(m, w.lost)) {
 			err = w.change(m)
+		} else if w.lost != nil && knows(m, w.lost) && w.rng.IntN(4) == 0 {
+			err = m.q.Remove(w.proposal, testKey(w.lost.n))
+		} else if w.rng.IntN(4) == 0 {
+			w.asked[w.proposal] = w.newest
+			err = m.q.Confirm(w.proposal)
 		} else {
 			err = m.q.Propose(w.proposal, fmt.Appendf(nil, "%d.%d%s", m.n, w.proposal, make([]byte, w.rng.IntN(200))))
 		}
@@ -188,6 +220,9 @@ func (w *world) work() {
 // change proposes a change of members or of the leadership, sensible or not.
 func (w *world) change(m *member) error {
 	key := testKey(1 + w.rng.IntN(len(w.members)))
+	if w.lost != nil && key == testKey(w.lost.n) {
+		return nil
+	}
 	switch w.rng.IntN(10) {
 	case 0, 1, 2:
 		return m.q.AddLearner(w.proposal, testMember(int(key.NodeID)))
@@ -247,6 +282,7 @@ func (w *world) launch(msg Message) {
 func (w *world) heal() {
 	w.calm = true
 	clear(w.broken)
+	w.apart = nil
 	for _, m := range w.members {
 		m.fs.CutAt(-1)
 		m.fs.Inject(nil)
@@ -300,7 +336,7 @@ func TestRandom(t *testing.T) {
 		counts["terms"] += len(w.leaders)
 	}
 	t.Logf("%v", counts)
-	for _, what := range []string{"power", "kill", "restart", "committed", "terms", ErrNotCaughtUp.Error(), ErrChangePending.Error()} {
+	for _, what := range []string{"power", "kill", "restart", "committed", "terms", ErrNotCaughtUp.Error(), ErrChangePending.Error(), "lost", "confirmed"} {
 		if counts[what] == 0 {
 			t.Errorf("%s never came up", what)
 		}

@@ -1,6 +1,8 @@
 package quorum
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,6 +22,8 @@ type Effects struct {
 	// the one for Compact after the entries above have been applied.
 	AppliedIndex, AppliedTerm uint64
 	Messages                  []Message
+	// Confirmed is the greatest number of a Confirm that has come true with this Ready; 0: none has.
+	Confirmed uint64
 
 	// Leader is the leader's raft id, or 0; Term is this member's.
 	Leader, Term uint64
@@ -33,19 +37,25 @@ type Effects struct {
 
 // HasReady reports whether Ready has something to give. The owner calls Ready until it has not.
 func (q *Quorum) HasReady() bool {
-	return q.failed != nil || q.install != nil || q.wantSnapshot() && !q.asked || q.node.HasReady()
+	return q.failed != nil || q.unsaved != nil || q.install != nil || q.wantSnapshot() && !q.asked || q.node.HasReady()
 }
 
-// Ready makes what has to be durable so, and then says what is to be done. After an error, which is final, nothing is.
+// Ready makes what has to be durable so, and then says what is to be done. After an error, which is final but for ErrFull, nothing is.
 func (q *Quorum) Ready() (eff Effects, err error) {
 	err = q.guard(func() error {
 		before := q.status()
-		if q.install != nil {
-			eff.Snapshot = append([]byte{}, q.install.data...)
+		install := q.install
+		if install != nil {
+			eff.Snapshot = append([]byte{}, install.data...)
 			q.install = nil
 		}
-		if q.node.HasReady() {
-			if err := q.ready(&eff); err != nil {
+		if q.unsaved != nil || q.node.HasReady() {
+			err := q.ready(&eff)
+			if errors.Is(err, ErrFull) {
+				q.install = install
+				return err
+			}
+			if err != nil {
 				q.failed = err
 				return err
 			}
@@ -62,8 +72,11 @@ func (q *Quorum) Ready() (eff Effects, err error) {
 
 // ready takes one Ready of the raft library: store, apply, advance.
 func (q *Quorum) ready(eff *Effects) error {
-	rd := q.node.Ready()
+	rd := q.takeReady()
 	if err := q.store.save(rd.HardState, rd.Snapshot, rd.Entries, rd.MustSync || changesMembers(rd.CommittedEntries)); err != nil {
+		if errors.Is(err, ErrFull) {
+			q.unsaved = &rd
+		}
 		return err
 	}
 	if !raft.IsEmptySnap(rd.Snapshot) {
@@ -83,8 +96,28 @@ func (q *Quorum) ready(eff *Effects) error {
 			return err
 		}
 	}
+	q.reads = append(q.reads, rd.ReadStates...)
+	eff.Confirmed = q.confirmed()
 	q.node.Advance(rd)
 	return nil
+}
+
+// confirmed takes the reads whose state has been applied, and gives the newest one's number.
+func (q *Quorum) confirmed() (number uint64) {
+	for len(q.reads) > 0 && q.reads[0].Index <= q.applied.index {
+		number = binary.BigEndian.Uint64(q.reads[0].RequestCtx)
+		q.reads = q.reads[1:]
+	}
+	return number
+}
+
+// takeReady takes the library's next Ready, or the one that there was no room for.
+func (q *Quorum) takeReady() raft.Ready {
+	if rd := q.unsaved; rd != nil {
+		q.unsaved = nil
+		return *rd
+	}
+	return q.node.Ready()
 }
 
 // changesMembers: that a change is committed must be durable before it takes effect. A voter that has acted on the removal of
@@ -155,7 +188,7 @@ func (q *Quorum) wantSnapshot() bool {
 
 // Compact makes data, the owner's state after the entry at index, the snapshot, and drops the log below it but for
 // Config.TrailingEntries. index is an Effects.AppliedIndex or that of an Entry since the last snapshot; entries may have been
-// applied meanwhile. Errors: ErrCompactIndex, ErrTooLarge, which change nothing; any other is final.
+// applied meanwhile. Errors: ErrCompactIndex, ErrTooLarge, ErrFull, which change nothing; any other is final.
 func (q *Quorum) Compact(index uint64, data []byte) error {
 	return q.guard(func() error {
 		if index <= q.store.snap.index || index > q.applied.index || q.install != nil {
@@ -170,8 +203,9 @@ func (q *Quorum) Compact(index uint64, data []byte) error {
 		}
 		snap := snapshot{index: index, term: term, members: q.membersAt(index), data: data}
 		through := index - min(index, uint64(q.cfg.TrailingEntries))
-		q.asked = false
-		return q.store.compact(snap, through)
+		err = q.store.compact(snap, through)
+		q.asked = errors.Is(err, ErrFull) // then it is asked for with a later Ready
+		return err
 	})
 }
 

@@ -73,16 +73,11 @@ func (q *Quorum) retrySnapshots() {
 type Status struct {
 	Self            ReplicaKey
 	Leader          Member // zero if none is known
-	HasLeader       bool
 	Term            uint64 // Kafka's leader epoch
 	IsLeader        bool
-	LeaderReady     bool
 	Commit, Applied uint64 // Kafka's high watermark is Commit+1
 	LastIndex       uint64
 	SnapshotIndex   uint64
-	SnapshotBytes   int64 // of its file
-	LogBytes        int64 // of entries above the snapshot
-	ChangePending   bool
 	Members         []MemberStatus // in the order of the raft ids
 }
 
@@ -97,11 +92,10 @@ type MemberStatus struct {
 
 // Status describes the quorum as this member sees it.
 func (q *Quorum) Status() Status {
-	s := Status{Self: ReplicaKey{q.id.NodeID, q.id.DirectoryID}, SnapshotIndex: q.store.snap.index, SnapshotBytes: q.store.snapBytes,
-		LogBytes: q.store.logBytes, LastIndex: q.lastIndex(), Applied: q.applied.index, ChangePending: q.change != 0}
 	status := q.status()
-	s.Term, s.Commit, s.IsLeader, s.LeaderReady = status.GetTerm(), status.GetCommit(), status.RaftState == raft.StateLeader, q.leaderReady(status)
-	s.Leader, s.HasLeader = q.Member(status.Lead)
+	s := Status{Self: ReplicaKey{q.id.NodeID, q.id.DirectoryID}, Term: status.GetTerm(), IsLeader: status.RaftState == raft.StateLeader,
+		Commit: status.GetCommit(), Applied: q.applied.index, LastIndex: q.lastIndex(), SnapshotIndex: q.store.snap.index}
+	s.Leader, _ = q.Member(status.Lead)
 	for _, m := range q.members {
 		s.Members = append(s.Members, MemberStatus{Member: m, SinceFetch: -1, SinceCaughtUp: -1})
 	}

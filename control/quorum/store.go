@@ -15,18 +15,17 @@ import (
 // some entry on, which may lie below the snapshot for the sake of members that are behind. The first error that it meets
 // is its last (failed).
 type store struct {
-	wal       *wal
-	hard      *pb.HardState
-	snap      position // of the newest snapshot; 0: there is none
-	members   members  // of that snapshot
-	snapBytes int64
-	base      position  // of the entry before the first
-	log       []logMeta // entry base.index+1 and those after it
-	cache     entryCache
-	logBytes  int64  // of entries above the snapshot
-	lastConf  uint64 // index of the last change of members that was applied
-	wanted    bool   // a member needs a snapshot that is newer than ours
-	failed    error
+	wal      *wal
+	hard     *pb.HardState
+	snap     position  // of the newest snapshot; 0: there is none
+	members  members   // of that snapshot
+	base     position  // of the entry before the first
+	log      []logMeta // entry base.index+1 and those after it
+	cache    entryCache
+	logBytes int64  // of entries above the snapshot
+	lastConf uint64 // index of the last change of members that was applied
+	wanted   bool   // a member needs a snapshot that is newer than ours
+	failed   error
 }
 
 // logMeta is what is in memory of every entry.
@@ -38,8 +37,11 @@ type logMeta struct {
 
 func (s *store) lastIndex() uint64 { return s.base.index + uint64(len(s.log)) }
 
-// fail makes err, unless it is nil, the store's last.
+// fail makes err, unless it is nil or ErrFull, the store's last.
 func (s *store) fail(err error) error {
+	if errors.Is(err, ErrFull) {
+		return err
+	}
 	if err != nil && s.failed == nil {
 		s.failed = err
 	}
@@ -231,12 +233,12 @@ func (s *store) add(entries []*pb.Entry, at []batchAt) {
 
 // writeSnapshot makes a snapshot the newest one.
 func (s *store) writeSnapshot(snap snapshot) error {
-	data := snap.appendFile(nil)
-	if err := s.wal.fs.WriteFileAtomic(path.Join(s.wal.dir, snapshotName{snap.index, snap.term}.String()), data); err != nil {
-		return err
+	file := path.Join(s.wal.dir, snapshotName{snap.index, snap.term}.String())
+	if err := s.wal.fs.WriteFileAtomic(file, snap.appendFile(nil)); err != nil {
+		return s.wal.full(err)
 	}
 	old := s.snap
-	s.snap, s.members, s.snapBytes, s.wanted = position{snap.index, snap.term}, snap.members, int64(len(data)), false
+	s.snap, s.members, s.wanted = position{snap.index, snap.term}, snap.members, false
 	if old.index == 0 || old == s.snap {
 		return nil
 	}

@@ -34,6 +34,14 @@ func (t *electionTimer) tick(q *Quorum, status raft.BasicStatus) {
 	}
 }
 
+// Hasten has a voter that knows of no leader seek election at its turn among the voters, as when a cluster begins, or all its nodes were
+// started again. Where a majority hears a leader no election succeeds (pre-vote), and nothing changes.
+func (q *Quorum) Hasten() {
+	if q.status().Lead == raft.None && q.votes() {
+		q.timer.elapsed = max(q.timer.elapsed, q.timer.timeout-1-suspectTicks*q.turnAfter(raft.None))
+	}
+}
+
 // Suspect says that the leader's process is known to be gone, from elsewhere than its silence: its host answers that nobody listens where
 // it did. This member forgets it, so that it grants votes, and seeks election at its turn among the voters: all hear of it at about the
 // same time, and would split their votes. A leader that lives is followed again at its next message; where a majority still hears it no
@@ -79,7 +87,7 @@ func (q *Quorum) turned(before raft.BasicStatus) {
 		q.timer.restart(q)
 	}
 	if after.RaftState != raft.StateLeader || after.GetTerm() != before.GetTerm() {
-		q.change = 0
+		q.change, q.reads = 0, nil
 		clear(q.peers)
 	}
 }

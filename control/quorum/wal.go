@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"errors"
 	"fmt"
 	"path"
 
@@ -24,6 +25,7 @@ type wal struct {
 	witnessed  int64        // some record says so of every record below it
 	buf        []byte       // reused
 	bufKeptMax int
+	noRoom     func(error) bool // Config.NoRoom; nil: no error says so
 }
 
 // walSegment is a file of the log.
@@ -54,7 +56,7 @@ func (w *wal) append(state walState, reset *position, last uint64, entries []*pb
 	if err := w.rollIfFull(); err != nil {
 		return nil, err
 	}
-	at := make([]batchAt, 0, len(entries))
+	at, next := make([]batchAt, 0, len(entries)), w.next
 	w.buf = w.buf[:0]
 	for first := true; first || len(entries) > 0; first = false {
 		n := batchEntries(entries)
@@ -68,9 +70,18 @@ func (w *wal) append(state walState, reset *position, last uint64, entries []*pb
 		reset, entries = nil, entries[n:]
 	}
 	if err := w.write(); err != nil {
+		w.next = next
 		return nil, err
 	}
 	return at, w.sync()
+}
+
+// full makes ErrFull of an error that says so. It is for writes that leave nothing behind, or that are done again in the same place.
+func (w *wal) full(err error) error {
+	if w.noRoom != nil && w.noRoom(err) {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return err
 }
 
 // batchEntries is how many entries the next batch takes.
@@ -108,7 +119,7 @@ func (w *wal) last() *walSegment { return &w.segments[len(w.segments)-1] }
 func (w *wal) write() error {
 	seg := w.last()
 	if _, err := w.active.WriteAt(w.buf, seg.size); err != nil {
-		return fmt.Errorf("quorum: write %d bytes to %s at %d: %w", len(w.buf), w.path(seg.base), seg.size, err)
+		return w.full(fmt.Errorf("quorum: write %d bytes to %s at %d: %w", len(w.buf), w.path(seg.base), seg.size, err))
 	}
 	seg.size += int64(len(w.buf))
 	if cap(w.buf) > w.bufKeptMax {
@@ -126,15 +137,21 @@ func (w *wal) sync() error {
 }
 
 // witness writes a record that says that all before it is durable, unless one says so already. It is not synced: what it
-// protects from is damage later on, not a crash.
+// protects from is damage later on, not a crash. Without room there is none.
 func (w *wal) witness(state walState, last uint64) error {
-	if w.witnessed == w.synced || w.synced != w.next {
+	if w.witnessed == w.synced || w.synced != w.next || w.active == nil {
 		return nil
 	}
 	w.buf = w.buf[:0]
+	before := w.next
 	w.encode(state, nil, last, nil)
+	err := w.write()
+	if errors.Is(err, ErrFull) {
+		w.next = before
+		return nil
+	}
 	w.witnessed = w.synced
-	return w.write()
+	return err
 }
 
 // rollIfFull begins a new segment. The old one is durable to its end before the new one's name is, so that only the last
@@ -162,9 +179,9 @@ func (w *wal) abandon() {
 
 // begin makes a segment and the active file.
 func (w *wal) begin(base int64) error {
-	f, err := w.fs.OpenFile(w.path(base), segment.ReadWrite|segment.Create|segment.Exclusive, 0o644)
+	f, err := w.fs.OpenFile(w.path(base), segment.ReadWrite|segment.Create|segment.Exclusive, 0o600)
 	if err != nil {
-		return err
+		return w.full(err)
 	}
 	w.active = f
 	w.segments = append(w.segments, walSegment{base: base})

@@ -40,7 +40,7 @@ func Balance(nodes []Node, partitions []Placed) (moves []Moved) {
 // them, in a rack of its own if there is one. ok is false if there is no such node.
 func Replacement(nodes []Node, load func(wire.NodeID) int, replicas []wire.NodeID, goes wire.NodeID) (id wire.NodeID, ok bool) {
 	rackOf := racksOf(nodes)
-	stay := slices.DeleteFunc(slices.Clone(replicas), func(n wire.NodeID) bool { return n == goes })
+	stay := wire.WithoutNodes(replicas, goes)
 	var best Node
 	for _, n := range nodes {
 		if slices.Contains(replicas, n.ID) || n.Fenced {

@@ -12,13 +12,10 @@ type Target struct {
 	Replicas, Adding, Removing []wire.NodeID
 }
 
-// End gives the replicas when all is done.
-func (t Target) End() []wire.NodeID { return minus(t.Replicas, t.Removing) }
-
 // TargetOf gives the lists under which a partition moves to replicas: those first, then the ones that go
 // (PartitionReassignmentReplicas). A reassignment under way is replaced.
 func TargetOf(s *image.PartitionState, replicas []wire.NodeID) Target {
-	t := Target{Removing: sorted(minus(s.Replicas, replicas)), Adding: sorted(minus(replicas, s.Replicas))}
+	t := Target{Removing: sorted(wire.WithoutNodes(s.Replicas, replicas...)), Adding: sorted(wire.WithoutNodes(replicas, s.Replicas...))}
 	t.Replicas = slices.Concat(replicas, t.Removing)
 	return t
 }
@@ -27,16 +24,11 @@ func TargetOf(s *image.PartitionState, replicas []wire.NodeID) Target {
 // (PartitionReassignmentRevert). unclean: nobody of the original replicas is in sync, one would have to lead without all that was
 // acknowledged. Kafka takes the first of them then; here the ISR is empty, and it is an election's business who can.
 func Revert(s *image.PartitionState) (replicas, isr []wire.NodeID, unclean bool) {
-	replicas, isr = minus(s.Replicas, s.Adding), minus(s.ISR, s.Adding)
+	replicas, isr = wire.WithoutNodes(s.Replicas, s.Adding...), wire.WithoutNodes(s.ISR, s.Adding...)
 	return replicas, isr, len(isr) == 0 && len(s.ISR) > 0
 }
 
 func sorted(ids []wire.NodeID) []wire.NodeID {
 	slices.Sort(ids)
 	return ids
-}
-
-// minus gives ids without those of others, in a list of its own.
-func minus(ids, others []wire.NodeID) []wire.NodeID {
-	return slices.DeleteFunc(slices.Clone(ids), func(n wire.NodeID) bool { return slices.Contains(others, n) })
 }

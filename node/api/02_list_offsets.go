@@ -25,7 +25,7 @@ var specialTimestamps = map[wire.Timestamp]int16{
 	latestTimestamp: 1, earliestTimestamp: 1, maxTimestamp: 7, earliestLocalTimestamp: 8, latestTieredTimestamp: 9,
 }
 
-func listOffsets(b Broker, _ *Request, req *kmsg.ListOffsetsRequest) *kmsg.ListOffsetsResponse {
+func listOffsets(b Broker, r *Request, req *kmsg.ListOffsetsRequest) *kmsg.ListOffsetsResponse {
 	resp := kmsg.NewPtrListOffsetsResponse()
 	twice := repeated(func(yield func(wire.TopicPartition) bool) {
 		for _, t := range req.Topics {
@@ -40,8 +40,13 @@ func listOffsets(b Broker, _ *Request, req *kmsg.ListOffsetsRequest) *kmsg.ListO
 	for i, t := range req.Topics {
 		resp.Topics[i].Topic = t.Topic
 		resp.Topics[i].Partitions = make([]kmsg.ListOffsetsResponseTopicPartition, len(t.Partitions))
+		allowed := r.may(b, describeTopic, t.Topic)
 		for j := range t.Partitions {
 			q := &t.Partitions[j]
+			if !allowed {
+				resp.Topics[i].Partitions[j] = noOffset(unauthorizedTopic.code).response(q.Partition, req.Version)
+				continue
+			}
 			again := twice[wire.TopicPartition{Topic: t.Topic, Partition: wire.PartitionIndex(q.Partition)}]
 			resp.Topics[i].Partitions[j] = listOffset(b, req, t.Topic, q, again).response(q.Partition, req.Version)
 		}

@@ -29,6 +29,7 @@ func metadata(b Broker, r *Request, req *kmsg.MetadataRequest) *kmsg.MetadataRes
 		return m.refuse(wire.InvalidRequest)
 	}
 	m.describeCluster()
+	defer m.addRefused()
 	switch {
 	case m.wantsAll():
 		m.addAll()
@@ -48,6 +49,8 @@ type metadataAnswer struct {
 	image   *image.Image
 	resp    *kmsg.MetadataResponse
 	created int
+	// refused are the topics that the client may not describe, or not make; they are answered last.
+	refused []kmsg.MetadataResponseTopic
 }
 
 // valid: ids and null names came with version 10, and work from version 12 on (KAFKA-10774).
@@ -84,7 +87,7 @@ func (m *metadataAnswer) describeCluster() {
 	}
 	m.resp.ClusterID, m.resp.ControllerID = kmsg.StringPtr(m.image.ClusterID()), int32(m.broker.Controller())
 	if m.req.IncludeClusterAuthorizedOperations {
-		m.resp.AuthorizedOperations = clusterOperations
+		m.resp.AuthorizedOperations = m.request.allowedInCluster(m.broker)
 	}
 }
 
@@ -104,9 +107,25 @@ func (m *metadataAnswer) wantsAll() bool {
 func (m *metadataAnswer) addAll() {
 	m.resp.Topics = make([]kmsg.MetadataResponseTopic, 0, m.image.TopicCount())
 	for t := range m.image.Topics() {
-		m.add(t)
+		if m.mayDescribe(t.Name) {
+			m.add(t)
+		}
 	}
 }
+
+func (m *metadataAnswer) mayDescribe(name string) bool {
+	return m.request.may(m.broker, describeTopic, name)
+}
+
+// refuseTopic keeps an answer that tells neither what of a topic was not asked with, name or id, nor whether it is there.
+func (m *metadataAnswer) refuseTopic(name *string, id wire.TopicID) *kmsg.MetadataResponseTopic {
+	t := kmsg.NewMetadataResponseTopic()
+	t.ErrorCode, t.Topic, t.TopicID = int16(unauthorizedTopic.code), name, id
+	m.refused = append(m.refused, t)
+	return &m.refused[len(m.refused)-1]
+}
+
+func (m *metadataAnswer) addRefused() { m.resp.Topics = append(m.resp.Topics, m.refused...) }
 
 // usesIDs: one id is enough for the names to be looked past, as in Kafka.
 func (m *metadataAnswer) usesIDs() bool {
@@ -127,7 +146,11 @@ func (m *metadataAnswer) addByID() {
 		}
 		seen[id] = struct{}{}
 		if t := m.image.ByID(id); t != nil {
-			m.add(t)
+			if m.mayDescribe(t.Name) {
+				m.add(t)
+			} else {
+				m.refuseTopic(nil, id)
+			}
 			continue
 		}
 		t := kmsg.NewMetadataResponseTopic()
@@ -144,23 +167,37 @@ func (m *metadataAnswer) addByName() {
 			continue
 		}
 		seen[name] = struct{}{}
-		if t := m.image.ByName(name); t != nil {
+		t := m.image.ByName(name)
+		switch {
+		case !m.mayDescribe(name):
+			m.refuseTopic(&name, wire.TopicID{})
+		case t != nil:
 			m.add(t)
-		} else {
+		case m.wouldCreate() && !m.mayCreate(name):
+			m.refuseTopic(&name, wire.TopicID{}).IsInternal = image.IsInternal(name)
+		default:
 			m.addMissing(name, m.autoCreate(name))
 		}
 	}
 }
 
-// autoCreate makes a topic that is not there, if client and node both allow it, and returns what its answer says. As in Apache
+// wouldCreate reports whether topics that are not there are made: if client and node both allow it.
+func (m *metadataAnswer) wouldCreate() bool {
+	return (m.req.Version < 4 || m.req.AllowAutoTopicCreation) && m.broker.Config().AutoCreateTopics
+}
+
+func (m *metadataAnswer) mayCreate(name string) bool {
+	return m.request.mayInCluster(m.broker, createInCluster) || m.request.may(m.broker, createTopicNeed, name)
+}
+
+// autoCreate makes a topic that is not there, if that is wanted, and returns what its answer says. As in Apache
 // Kafka a topic that was just made is not known yet: whoever asks for it asks again, and who only looks whether it is gone
 // (segmentio/kafka-go's tests do) is not told otherwise.
 func (m *metadataAnswer) autoCreate(name string) wire.ErrorCode {
-	allowed := m.req.Version < 4 || m.req.AllowAutoTopicCreation
 	switch {
 	case wire.CheckTopicName(name) != nil:
 		return wire.InvalidTopicException
-	case !allowed || !m.broker.Config().AutoCreateTopics || m.created >= autoCreatedMax:
+	case !m.wouldCreate() || m.created >= autoCreatedMax:
 	case name == image.ConsumerOffsetsTopic:
 		m.broker.OffsetsTopicReady()
 		m.created++
@@ -181,13 +218,13 @@ func (m *metadataAnswer) autoCreate(name string) wire.ErrorCode {
 func (m *metadataAnswer) addMissing(name string, code wire.ErrorCode) {
 	t := kmsg.NewMetadataResponseTopic()
 	t.ErrorCode, t.Topic, t.IsInternal = int16(code), &name, image.IsInternal(name)
-	t.AuthorizedOperations = m.operations()
+	t.AuthorizedOperations = m.operations(name)
 	m.resp.Topics = append(m.resp.Topics, t)
 }
 
-func (m *metadataAnswer) operations() int32 {
+func (m *metadataAnswer) operations(topic string) int32 {
 	if m.req.IncludeTopicAuthorizedOperations {
-		return topicOperations
+		return m.request.allowedOperations(m.broker, image.ACLResourceTopic, topic, topicOperations)
 	}
 	return operationsUnknown
 }
@@ -195,7 +232,7 @@ func (m *metadataAnswer) operations() int32 {
 func (m *metadataAnswer) add(t *image.Topic) {
 	out := kmsg.NewMetadataResponseTopic()
 	out.Topic, out.TopicID, out.IsInternal = &t.Name, t.ID, t.Internal
-	out.AuthorizedOperations = m.operations()
+	out.AuthorizedOperations = m.operations(t.Name)
 	out.Partitions = make([]kmsg.MetadataResponseTopicPartition, t.Partitions)
 	replicas := []int32{int32(m.broker.Config().NodeID)}
 	for i := range out.Partitions {

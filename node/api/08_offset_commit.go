@@ -6,7 +6,8 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var offsetCommitRow = row{key: wire.KeyOffsetCommit, min: 2, max: 9, handle: on(offsetCommit)}
+var offsetCommitRow = row{key: wire.KeyOffsetCommit, min: 2, max: 9, handle: on(offsetCommit),
+	authorize: ofGroup(readGroup, func(req *kmsg.OffsetCommitRequest) string { return req.Group })}
 
 // offsetCommit lets the coordinator see the partitions that exist, and answers for the others itself. The coordinator
 // answers topic by topic, in the request's order.
@@ -17,6 +18,10 @@ func offsetCommit(b Broker, r *Request, req *kmsg.OffsetCommitRequest) *kmsg.Off
 	known.Topics = nil
 	var places []int // where in resp.Topics each of known.Topics is answered
 	for i := range req.Topics {
+		if !r.may(b, readTopic, req.Topics[i].Topic) {
+			resp.Topics[i] = refusedCommits(&req.Topics[i], unauthorizedTopic.code)
+			continue
+		}
 		exist, answer := existingCommits(b, &req.Topics[i])
 		resp.Topics[i] = answer
 		if len(exist.Partitions) > 0 {
@@ -43,6 +48,15 @@ func existingCommits(b Broker, t *kmsg.OffsetCommitRequestTopic) (exist kmsg.Off
 		answer.Partitions = append(answer.Partitions, refusedCommit(p, wire.UnknownTopicOrPartition))
 	}
 	return exist, answer
+}
+
+func refusedCommits(t *kmsg.OffsetCommitRequestTopic, code wire.ErrorCode) kmsg.OffsetCommitResponseTopic {
+	answer := kmsg.NewOffsetCommitResponseTopic()
+	answer.Topic, answer.TopicID = t.Topic, t.TopicID
+	for j := range t.Partitions {
+		answer.Partitions = append(answer.Partitions, refusedCommit(t.Partitions[j].Partition, code))
+	}
+	return answer
 }
 
 func refusedCommit(partition int32, code wire.ErrorCode) kmsg.OffsetCommitResponseTopicPartition {

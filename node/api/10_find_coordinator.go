@@ -50,6 +50,9 @@ func findCoordinator(b Broker, r *Request, req *kmsg.FindCoordinatorRequest) *km
 
 // lookUpCoordinator finds the leader of a key's partition; one node of its own coordinates everything that it can.
 func lookUpCoordinator(b Broker, r *Request, kind int8, key string, refused refusal) kmsg.FindCoordinatorResponseCoordinator {
+	if why := r.mayFind(b, kind, key); why.code != wire.None && refused.code != wire.InvalidRequest {
+		return noCoordinator(why.code, r.coordinatorMessage(why))
+	}
 	if refused.code != wire.None {
 		return noCoordinator(refused.code, refused.message)
 	}
@@ -60,6 +63,27 @@ func lookUpCoordinator(b Broker, r *Request, kind int8, key string, refused refu
 	c := noCoordinator(wire.None, "")
 	c.NodeID, c.Host, c.Port = n.id, n.host, n.port
 	return c
+}
+
+// mayFind refuses a client that may not know who coordinates; an unknown kind is another refusal's.
+func (r *Request) mayFind(b Broker, kind int8, key string) refusal {
+	switch {
+	case kind == groupCoordinator && !r.may(b, describeGroup, key):
+		return unauthorizedGroup
+	case kind == transactionCoordinator && !r.may(b, describeTransaction, key):
+		return unauthorizedTransaction
+	case kind == shareCoordinator && !r.mayInCluster(b, actForCluster):
+		return unauthorizedCluster
+	}
+	return refusal{}
+}
+
+// coordinatorMessage is what an answer says beside a code: from version 4 on Kafka says nothing where it has thrown nothing.
+func (r *Request) coordinatorMessage(why refusal) string {
+	if r.Header.Version >= findCoordinatorManyFrom && why.code != unauthorizedCluster.code {
+		return ""
+	}
+	return why.message
 }
 
 // coordinatorTopics are the topics that the kinds of coordinators keep their records in.

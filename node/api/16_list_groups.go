@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ringmill/ringmill/wire"
@@ -19,6 +21,9 @@ func listGroups(b Broker, r *Request, req *kmsg.ListGroupsRequest) *kmsg.ListGro
 			return resp
 		}
 		resp.Groups = append(resp.Groups, part.Groups...)
+	}
+	if !r.mayInCluster(b, describeClusterNeed) {
+		resp.Groups = slices.DeleteFunc(resp.Groups, func(g kmsg.ListGroupsResponseGroup) bool { return !r.may(b, describeGroup, g.Group) })
 	}
 	return resp
 }

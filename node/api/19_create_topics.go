@@ -30,6 +30,8 @@ func createTopics(b Broker, r *Request, req *kmsg.CreateTopicsRequest) *kmsg.Cre
 		case !takeOnce(times, t.Topic):
 		case again:
 			resp.Topics = append(resp.Topics, refusedTopic(t.Topic, refuse(wire.InvalidRequest, "Duplicate topic name.")))
+		case !c.mayCreate(t.Topic):
+			resp.Topics = append(resp.Topics, refusedTopic(t.Topic, unauthorizedTopic))
 		default:
 			resp.Topics = append(resp.Topics, c.create(t))
 		}
@@ -84,23 +86,38 @@ func (c *topicCreation) create(t *kmsg.CreateTopicsRequestTopic) kmsg.CreateTopi
 	if why := c.request.chargeMutations(c.broker, out.NumPartitions, createTopicsStrictFrom); why.code != wire.None {
 		return refusedTopic(t.Topic, why)
 	}
-	out.TopicID = c.broker.NewTopicID() // Kafka gives one even where it only validates
-	if !c.req.ValidateOnly {
-		id, code, message := c.broker.CreateTopic(NewTopic{
-			Name: t.Topic, Partitions: out.NumPartitions, ReplicationFactor: t.ReplicationFactor, Assignment: assignmentOf(t), Configs: configs,
-		})
-		if code == wire.TopicAlreadyExists {
-			return refusedTopic(t.Topic, topicExists(t.Topic))
-		}
-		if code != wire.None {
-			return refusedTopic(t.Topic, refusal{code, message})
-		}
-		out.TopicID = id
+	id, why := c.make(NewTopic{
+		Name: t.Topic, Partitions: out.NumPartitions, ReplicationFactor: t.ReplicationFactor, Assignment: assignmentOf(t), Configs: configs,
+	})
+	if why.code != wire.None {
+		return refusedTopic(t.Topic, why)
 	}
-	if c.req.Version >= createTopicsConfigsFrom {
+	out.TopicID = id
+	switch {
+	case !c.request.may(c.broker, describeTopicConfigs, t.Topic):
+		out.ConfigErrorCode, out.NumPartitions, out.ReplicationFactor = int16(unauthorizedTopic.code), -1, -1
+	case c.req.Version >= createTopicsConfigsFrom:
 		out.Configs = createdConfigs(c.broker.Config(), configs)
 	}
 	return out
+}
+
+// make makes a topic, or says whether it could be made, where the request only validates.
+func (c *topicCreation) make(t NewTopic) (id wire.TopicID, why refusal) {
+	if c.req.ValidateOnly {
+		id = c.broker.NewTopicID() // Kafka gives one even here
+		why.code, why.message = c.broker.CheckTopic(t)
+	} else {
+		id, why.code, why.message = c.broker.CreateTopic(t)
+	}
+	if why.code == wire.TopicAlreadyExists {
+		why = topicExists(t.Name)
+	}
+	return id, why
+}
+
+func (c *topicCreation) mayCreate(name string) bool {
+	return c.request.mayInCluster(c.broker, createInCluster) || c.request.may(c.broker, createTopicNeed, name)
 }
 
 func (c *topicCreation) partitions(t *kmsg.CreateTopicsRequestTopic) int32 {

@@ -79,15 +79,26 @@ func (d *topicDeletion) delete(t *kmsg.DeleteTopicsRequestTopic) kmsg.DeleteTopi
 	out := kmsg.NewDeleteTopicsResponseTopic()
 	out.Topic, out.TopicID = t.Topic, t.TopicID
 	topic, why := d.find(t)
+	if topic != nil {
+		out.Topic = &topic.Name
+	}
 	if why.code == wire.None {
-		out.Topic, out.TopicID = &topic.Name, topic.ID
+		out.TopicID = topic.ID
 		why = d.deleteTopic(topic)
 	}
 	out.ErrorCode, out.ErrorMessage = int16(why.code), why.text()
 	return out
 }
 
-// find gives the topic that t names.
+// mayDelete reports whether the client may delete a topic, or may at least know of it (ControllerApis.deleteTopics).
+func (d *topicDeletion) mayDelete(name string) (delete, describe bool) {
+	if d.request.mayInCluster(d.broker, deleteInCluster) {
+		return true, true
+	}
+	return d.request.may(d.broker, deleteTopicNeed, name), d.request.may(d.broker, describeTopic, name)
+}
+
+// find gives the topic that t names. One that is refused is given where the client may know its name.
 func (d *topicDeletion) find(t *kmsg.DeleteTopicsRequestTopic) (*image.Topic, refusal) {
 	named, identified := t.Topic != nil, t.TopicID != [16]byte{}
 	switch {
@@ -105,13 +116,18 @@ func (d *topicDeletion) find(t *kmsg.DeleteTopicsRequestTopic) (*image.Topic, re
 
 func (d *topicDeletion) findNamed(name string) (*image.Topic, refusal) {
 	topic := d.broker.Image().ByName(name)
+	delete, describe := d.mayDelete(name)
 	switch {
 	case d.names[name] != 1:
 		return nil, refuse(wire.InvalidRequest, "Duplicate topic name.")
+	case !describe:
+		return nil, unauthorizedTopic
 	case topic == nil:
 		return nil, refuse(wire.UnknownTopicOrPartition, "This server does not host this topic-partition.")
 	case d.ids[topic.ID] != 0:
 		return nil, refuse(wire.InvalidRequest, "The provided topic name maps to an ID that was already supplied.")
+	case !delete:
+		return nil, unauthorizedTopic
 	}
 	return topic, refusal{}
 }
@@ -123,6 +139,12 @@ func (d *topicDeletion) findIdentified(id wire.TopicID) (*image.Topic, refusal) 
 		return nil, refuse(wire.InvalidRequest, "Duplicate topic id.")
 	case topic == nil:
 		return nil, refuse(wire.UnknownTopicID, "This server does not host this topic ID.")
+	}
+	switch delete, describe := d.mayDelete(topic.Name); {
+	case !delete && describe:
+		return topic, unauthorizedTopic
+	case !delete:
+		return nil, unauthorizedTopic
 	case d.names[topic.Name] != 0:
 		return nil, refuse(wire.InvalidRequest, "The provided topic name maps to an ID that was already supplied.")
 	}

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"maps"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ringmill/ringmill/wire"
@@ -10,14 +12,22 @@ var deleteRecordsRow = row{key: wire.KeyDeleteRecords, min: 0, max: 2, handle: o
 
 // deleteRecords raises log start offsets. A partition that is named more than once is answered once, and the last offset
 // counts, as in Kafka.
-func deleteRecords(b Broker, _ *Request, req *kmsg.DeleteRecordsRequest) *kmsg.DeleteRecordsResponse {
+func deleteRecords(b Broker, r *Request, req *kmsg.DeleteRecordsRequest) *kmsg.DeleteRecordsResponse {
 	upTo := make(map[wire.TopicPartition]wire.Offset)
+	refused := make(map[wire.TopicPartition]DeletedRecords)
 	for _, t := range req.Topics {
+		allowed := r.may(b, deleteTopicNeed, t.Topic)
 		for _, p := range t.Partitions {
-			upTo[wire.TopicPartition{Topic: t.Topic, Partition: wire.PartitionIndex(p.Partition)}] = wire.Offset(p.Offset)
+			tp := wire.TopicPartition{Topic: t.Topic, Partition: wire.PartitionIndex(p.Partition)}
+			if allowed {
+				upTo[tp] = wire.Offset(p.Offset)
+			} else {
+				refused[tp] = DeletedRecords{unauthorizedTopic.code, wire.NoOffset}
+			}
 		}
 	}
 	deleted := b.DeleteRecords(upTo)
+	maps.Copy(deleted, refused)
 	resp := kmsg.NewPtrDeleteRecordsResponse()
 	places := make(map[string]int) // where in resp.Topics a topic is answered
 	for _, t := range req.Topics {

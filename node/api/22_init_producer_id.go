@@ -10,9 +10,12 @@ var initProducerIDRow = row{key: wire.KeyInitProducerID, min: 0, max: 5, handle:
 
 // initProducerID has the coordinator of a transactional id give its producer an id and epoch. An idempotent producer that is
 // not transactional starts afresh with a new id, whatever id and epoch it had (TransactionCoordinator.handleInitProducerId).
-func initProducerID(b Broker, _ *Request, req *kmsg.InitProducerIDRequest) kmsg.Response {
+func initProducerID(b Broker, r *Request, req *kmsg.InitProducerIDRequest) kmsg.Response {
 	resp := kmsg.NewPtrInitProducerIDResponse()
-	code := checkInitProducerID(b, req)
+	code := r.mayProduceWithID(b, req)
+	if code == wire.None {
+		code = checkInitProducerID(b, req)
+	}
 	if code == wire.None && req.TransactionalID != nil {
 		return b.Transact(*req.TransactionalID, req)
 	}
@@ -25,6 +28,18 @@ func initProducerID(b Broker, _ *Request, req *kmsg.InitProducerIDRequest) kmsg.
 	}
 	resp.ErrorCode, resp.ProducerID, resp.ProducerEpoch = int16(code), int64(wire.NoProducerID), -1
 	return resp
+}
+
+// mayProduceWithID: whoever may write to some topic may do so idempotently (KIP-679).
+func (r *Request) mayProduceWithID(b Broker, req *kmsg.InitProducerIDRequest) wire.ErrorCode {
+	switch a := b.Authorizer(); {
+	case a == nil:
+	case req.TransactionalID != nil && !r.may(b, writeTransaction, *req.TransactionalID):
+		return unauthorizedTransaction.code
+	case req.TransactionalID == nil && !r.mayInCluster(b, writeIdempotently) && !a.AllowsSome(r.Client.ACL(), writeTopic.operation, writeTopic.resource):
+		return unauthorizedCluster.code
+	}
+	return wire.None
 }
 
 func checkInitProducerID(b Broker, req *kmsg.InitProducerIDRequest) wire.ErrorCode {

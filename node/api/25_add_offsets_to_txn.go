@@ -9,8 +9,12 @@ import (
 
 var addOffsetsRow = row{key: wire.KeyAddOffsetsToTxn, min: 0, max: 4, handle: on(addOffsetsToTxn)}
 
-func addOffsetsToTxn(b Broker, _ *Request, req *kmsg.AddOffsetsToTxnRequest) kmsg.Response {
+func addOffsetsToTxn(b Broker, r *Request, req *kmsg.AddOffsetsToTxnRequest) kmsg.Response {
 	switch {
+	case !r.may(b, writeTransaction, req.TransactionalID):
+		return txn.Refuse(req, unauthorizedTransaction.code)
+	case !r.may(b, readGroup, req.Group):
+		return txn.Refuse(req, unauthorizedGroup.code)
 	case req.TransactionalID == "":
 		return txn.Refuse(req, wire.InvalidRequest)
 	case !b.OffsetsTopicReady():

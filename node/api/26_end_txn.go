@@ -9,7 +9,10 @@ import (
 
 var endTxnRow = row{key: wire.KeyEndTxn, min: 0, max: 5, handle: on(endTxn)}
 
-func endTxn(b Broker, _ *Request, req *kmsg.EndTxnRequest) kmsg.Response {
+func endTxn(b Broker, r *Request, req *kmsg.EndTxnRequest) kmsg.Response {
+	if !r.may(b, writeTransaction, req.TransactionalID) {
+		return txn.Refuse(req, unauthorizedTransaction.code)
+	}
 	if req.TransactionalID == "" {
 		return txn.Refuse(req, wire.InvalidRequest)
 	}

@@ -20,8 +20,13 @@ type TxnMarker struct {
 }
 
 // writeTxnMarkers writes all markers side by side: each waits for the disk, and for replicas.
-func writeTxnMarkers(b Broker, _ *Request, req *kmsg.WriteTxnMarkersRequest) *kmsg.WriteTxnMarkersResponse {
+func writeTxnMarkers(b Broker, r *Request, req *kmsg.WriteTxnMarkersRequest) *kmsg.WriteTxnMarkersResponse {
 	resp := kmsg.NewPtrWriteTxnMarkersResponse()
+	code := wire.InvalidRequest // of the markers that are not written
+	allowed := r.mayInCluster(b, alterCluster) || r.mayInCluster(b, actForCluster)
+	if !allowed {
+		code = unauthorizedCluster.code
+	}
 	var markers []TxnMarker
 	for i := range req.Markers {
 		m := &req.Markers[i]
@@ -31,8 +36,8 @@ func writeTxnMarkers(b Broker, _ *Request, req *kmsg.WriteTxnMarkersRequest) *km
 			topic := kmsg.NewWriteTxnMarkersResponseMarkerTopic()
 			topic.Topic = t.Topic
 			for _, p := range t.Partitions {
-				topic.Partitions = append(topic.Partitions, kmsg.WriteTxnMarkersResponseMarkerTopicPartition{Partition: p, ErrorCode: int16(wire.InvalidRequest)})
-				if m.ProducerID >= 0 && m.ProducerEpoch >= 0 {
+				topic.Partitions = append(topic.Partitions, kmsg.WriteTxnMarkersResponseMarkerTopicPartition{Partition: p, ErrorCode: int16(code)})
+				if allowed && m.ProducerID >= 0 && m.ProducerEpoch >= 0 {
 					markers = append(markers, TxnMarker{
 						wire.TopicPartition{Topic: t.Topic, Partition: wire.PartitionIndex(p)}, wire.ProducerID(m.ProducerID),
 						wire.ProducerEpoch(m.ProducerEpoch), m.Committed, m.CoordinatorEpoch,
@@ -42,6 +47,9 @@ func writeTxnMarkers(b Broker, _ *Request, req *kmsg.WriteTxnMarkersRequest) *km
 			out.Topics = append(out.Topics, topic)
 		}
 		resp.Markers = append(resp.Markers, out)
+	}
+	if !allowed {
+		return resp
 	}
 	setMarkerCodes(req, resp, b.WriteTxnMarkers(markers))
 	return resp

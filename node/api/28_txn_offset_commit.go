@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/control/group"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -11,12 +12,22 @@ var txnOffsetCommitRow = row{key: wire.KeyTxnOffsetCommit, min: 0, max: 5, handl
 // txnOffsetCommit lets the group's coordinator see the partitions that exist, and answers for the others itself, as
 // offsetCommit does.
 func txnOffsetCommit(b Broker, r *Request, req *kmsg.TxnOffsetCommitRequest) *kmsg.TxnOffsetCommitResponse {
+	switch {
+	case !r.may(b, writeTransaction, req.TransactionalID):
+		return group.Refuse(req, unauthorizedTransaction.code).(*kmsg.TxnOffsetCommitResponse)
+	case !r.may(b, readGroup, req.Group):
+		return group.Refuse(req, unauthorizedGroup.code).(*kmsg.TxnOffsetCommitResponse)
+	}
 	resp := kmsg.NewPtrTxnOffsetCommitResponse()
 	resp.Topics = make([]kmsg.TxnOffsetCommitResponseTopic, len(req.Topics))
 	known := *req
 	known.Topics = nil
 	var places []int // where in resp.Topics each of known.Topics is answered
 	for i := range req.Topics {
+		if !r.may(b, readTopic, req.Topics[i].Topic) {
+			resp.Topics[i] = refusedTxnCommits(&req.Topics[i], unauthorizedTopic.code)
+			continue
+		}
 		exist, answer := existingTxnCommits(b, &req.Topics[i])
 		resp.Topics[i] = answer
 		if len(exist.Partitions) > 0 {
@@ -40,9 +51,22 @@ func existingTxnCommits(b Broker, t *kmsg.TxnOffsetCommitRequestTopic) (exist km
 	var missing []int32
 	exist.Partitions, missing = splitExisting(b, t.Topic, t.Partitions, func(p kmsg.TxnOffsetCommitRequestTopicPartition) int32 { return p.Partition })
 	for _, p := range missing {
-		refused := kmsg.NewTxnOffsetCommitResponseTopicPartition()
-		refused.Partition, refused.ErrorCode = p, int16(wire.UnknownTopicOrPartition)
-		answer.Partitions = append(answer.Partitions, refused)
+		answer.Partitions = append(answer.Partitions, refusedTxnCommit(p, wire.UnknownTopicOrPartition))
 	}
 	return exist, answer
+}
+
+func refusedTxnCommit(partition int32, code wire.ErrorCode) kmsg.TxnOffsetCommitResponseTopicPartition {
+	p := kmsg.NewTxnOffsetCommitResponseTopicPartition()
+	p.Partition, p.ErrorCode = partition, int16(code)
+	return p
+}
+
+func refusedTxnCommits(t *kmsg.TxnOffsetCommitRequestTopic, code wire.ErrorCode) kmsg.TxnOffsetCommitResponseTopic {
+	answer := kmsg.NewTxnOffsetCommitResponseTopic()
+	answer.Topic = t.Topic
+	for i := range t.Partitions {
+		answer.Partitions = append(answer.Partitions, refusedTxnCommit(t.Partitions[i].Partition, code))
+	}
+	return answer
 }

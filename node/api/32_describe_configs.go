@@ -17,7 +17,7 @@ var describeConfigsRow = row{key: wire.KeyDescribeConfigs, min: 1, max: 4, handl
 // it has room for 10,000 topics with all their properties.
 const describedEntriesMax = 350_000
 
-func describeConfigs(b Broker, _ *Request, req *kmsg.DescribeConfigsRequest) *kmsg.DescribeConfigsResponse {
+func describeConfigs(b Broker, r *Request, req *kmsg.DescribeConfigsRequest) *kmsg.DescribeConfigsResponse {
 	resp := kmsg.NewPtrDescribeConfigsResponse()
 	resp.Resources = make([]kmsg.DescribeConfigsResponseResource, len(req.Resources))
 	listed := 0
@@ -26,13 +26,49 @@ func describeConfigs(b Broker, _ *Request, req *kmsg.DescribeConfigsRequest) *km
 		out.Default()
 		out.ResourceType, out.ResourceName = asked.ResourceType, asked.ResourceName
 		why := refuse(wire.PolicyViolation, "More than %d entries in one answer.", describedEntriesMax)
-		if listed < describedEntriesMax {
+		switch {
+		case !r.mayDescribeConfigs(b, asked.ResourceType, asked.ResourceName):
+			why = unauthorizedResource(asked.ResourceType)
+		case listed < describedEntriesMax:
 			out.Configs, why = describeResource(b, req, asked)
 		}
 		out.ErrorCode, out.ErrorMessage = int16(why.code), &why.message
 		listed += len(out.Configs)
 	}
 	return resp
+}
+
+// mayDescribeConfigs: configurations of nodes, their logs and client metrics are the cluster's.
+func (r *Request) mayDescribeConfigs(b Broker, t kmsg.ConfigResourceType, name string) bool {
+	switch t {
+	case kmsg.ConfigResourceTypeTopic:
+		return r.may(b, describeTopicConfigs, name)
+	case kmsg.ConfigResourceTypeGroupConfig:
+		return r.may(b, describeGroupConfigs, name)
+	}
+	return r.mayInCluster(b, describeClusterConfigs)
+}
+
+// mayAlterConfigs is mayDescribeConfigs for changes.
+func (r *Request) mayAlterConfigs(b Broker, t kmsg.ConfigResourceType, name string) bool {
+	switch t {
+	case kmsg.ConfigResourceTypeTopic:
+		return r.may(b, alterTopicConfigs, name)
+	case kmsg.ConfigResourceTypeGroupConfig:
+		return r.may(b, alterGroupConfigs, name)
+	}
+	return r.mayInCluster(b, alterClusterConfigs)
+}
+
+// unauthorizedResource is the refusal of a client that may not see, or change, a resource's configuration.
+func unauthorizedResource(t kmsg.ConfigResourceType) refusal {
+	switch t {
+	case kmsg.ConfigResourceTypeTopic:
+		return unauthorizedTopic
+	case kmsg.ConfigResourceTypeGroupConfig:
+		return unauthorizedGroup
+	}
+	return unauthorizedCluster
 }
 
 func describeResource(b Broker, req *kmsg.DescribeConfigsRequest, asked *kmsg.DescribeConfigsRequestResource) ([]kmsg.DescribeConfigsResponseResourceConfig, refusal) {

@@ -9,7 +9,7 @@ import (
 var alterConfigsRow = row{key: wire.KeyAlterConfigs, min: 0, max: 2, handle: on(alterConfigs)}
 
 // alterConfigs replaces all that a resource has of its own: what is not named is removed (the call from before KIP-339).
-func alterConfigs(b Broker, _ *Request, req *kmsg.AlterConfigsRequest) *kmsg.AlterConfigsResponse {
+func alterConfigs(b Broker, r *Request, req *kmsg.AlterConfigsRequest) *kmsg.AlterConfigsResponse {
 	resp := kmsg.NewPtrAlterConfigsResponse()
 	resp.Resources = make([]kmsg.AlterConfigsResponseResource, len(req.Resources))
 	wanted := make([]kmsg.IncrementalAlterConfigsRequestResource, len(req.Resources))
@@ -21,7 +21,11 @@ func alterConfigs(b Broker, _ *Request, req *kmsg.AlterConfigsRequest) *kmsg.Alt
 	for i := range wanted {
 		asked, out := &wanted[i], &resp.Resources[i]
 		why := refuse(wire.InvalidRequest, "Each resource must appear at most once.")
-		if times[resourceOf(asked)] == 1 {
+		switch {
+		case times[resourceOf(asked)] != 1:
+		case !r.mayAlterConfigs(b, asked.ResourceType, asked.ResourceName):
+			why = unauthorizedResource(asked.ResourceType)
+		default:
 			why = replaceConfigs(b, asked, req.ValidateOnly)
 		}
 		out.ResourceType, out.ResourceName = asked.ResourceType, asked.ResourceName

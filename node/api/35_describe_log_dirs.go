@@ -7,9 +7,9 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var describeLogDirsRow = row{key: wire.KeyDescribeLogDirs, min: 1, max: 4, handle: on(describeLogDirs)}
+var describeLogDirsRow = row{key: wire.KeyDescribeLogDirs, min: 1, max: 4, handle: on(describeLogDirs), authorize: inCluster(describeClusterNeed, refusedWhole)}
 
-// describeLogDirs tells where partitions lie, how long their logs are, and how far those are that move. A partition of an offline directory is not told
+// describeLogDirs tells where the partitions that have a replica here lie, how long their logs are, and how far those are that move. A partition of an offline directory is not told
 // of, as in Kafka: the directory's error stands for all of them.
 func describeLogDirs(b Broker, _ *Request, req *kmsg.DescribeLogDirsRequest) *kmsg.DescribeLogDirsResponse {
 	resp := kmsg.NewPtrDescribeLogDirsResponse()
@@ -24,7 +24,7 @@ func describeLogDirs(b Broker, _ *Request, req *kmsg.DescribeLogDirsRequest) *km
 		resp.Dirs = append(resp.Dirs, out)
 	}
 	list := func(topic string, index int32) {
-		if p, code := b.Partition(topic, wire.PartitionIndex(index)); code == wire.None {
+		if p, code := b.Replica(topic, wire.PartitionIndex(index)); code == wire.None {
 			if dir, known := at[p.LogDir()]; known {
 				addReplica(&resp.Dirs[dir], topic, index).Size = p.Size()
 			}

@@ -23,7 +23,11 @@ func createPartitions(b Broker, r *Request, req *kmsg.CreatePartitionsRequest) *
 			continue
 		}
 		why := refuse(wire.InvalidRequest, "Duplicate topic name.")
-		if !again {
+		switch {
+		case again:
+		case !r.may(b, alterTopic, t.Topic):
+			why = refusal{code: unauthorizedTopic.code}
+		default:
 			why = growTopic(b, r, t, tooMany, req.ValidateOnly)
 		}
 		out := kmsg.NewCreatePartitionsResponseTopic()
@@ -54,12 +58,16 @@ func growTopic(b Broker, r *Request, t *kmsg.CreatePartitionsRequestTopic, tooMa
 	if tooMany {
 		return refuse(wire.PolicyViolation, "Excessively large number of partitions per request.")
 	}
-	if why := r.chargeMutations(b, t.Count-topic.Partitions, createPartitionsStrictFrom); why.code != wire.None || validateOnly {
+	if why := r.chargeMutations(b, t.Count-topic.Partitions, createPartitionsStrictFrom); why.code != wire.None {
 		return why
 	}
 	var assignment [][]wire.NodeID
 	for i := range t.Assignment {
 		assignment = append(assignment, wire.NodeIDs(t.Assignment[i].Replicas))
+	}
+	if validateOnly {
+		code, message := b.CheckGrowth(t.Topic, t.Count, assignment)
+		return refusal{code, message}
 	}
 	code, message := b.GrowTopic(t.Topic, t.Count, assignment)
 	return refusal{code, message}

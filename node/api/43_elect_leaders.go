@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var electLeadersRow = row{key: wire.KeyElectLeaders, min: 0, max: 2, handle: on(electLeaders)}
+var electLeadersRow = row{key: wire.KeyElectLeaders, min: 0, max: 2, handle: on(electLeaders), authorize: inCluster(alterCluster, refusedElections)}
 
 // The kinds of elections (KIP-460); version 0 knows the preferred one only.
 const (
@@ -59,4 +59,20 @@ func electLeader(b Broker, topic string, index int32) refusal {
 		return refuse(wire.UnknownTopicOrPartition, "No such partition as %s-%d", topic, index)
 	}
 	return refuse(wire.ElectionNotNeeded, "Leader election not needed for topic partition.")
+}
+
+func refusedElections(req *kmsg.ElectLeadersRequest, why refusal) kmsg.Response {
+	resp := kmsg.NewPtrElectLeadersResponse()
+	resp.ErrorCode = int16(why.code)
+	for i := range req.Topics {
+		out := kmsg.NewElectLeadersResponseTopic()
+		out.Topic = req.Topics[i].Topic
+		for _, index := range req.Topics[i].Partitions {
+			p := kmsg.NewElectLeadersResponseTopicPartition()
+			p.Partition, p.ErrorCode, p.ErrorMessage = index, int16(why.code), why.text()
+			out.Partitions = append(out.Partitions, p)
+		}
+		resp.Topics = append(resp.Topics, out)
+	}
+	return resp
 }

@@ -9,7 +9,7 @@ import (
 
 var incrementalAlterConfigsRow = row{key: wire.KeyIncrementalAlterConfigs, min: 0, max: 1, handle: on(incrementalAlterConfigs)}
 
-func incrementalAlterConfigs(b Broker, _ *Request, req *kmsg.IncrementalAlterConfigsRequest) *kmsg.IncrementalAlterConfigsResponse {
+func incrementalAlterConfigs(b Broker, r *Request, req *kmsg.IncrementalAlterConfigsRequest) *kmsg.IncrementalAlterConfigsResponse {
 	resp := kmsg.NewPtrIncrementalAlterConfigsResponse()
 	resp.Resources = make([]kmsg.IncrementalAlterConfigsResponseResource, len(req.Resources))
 	times := make(map[alteredResource]int, len(req.Resources))
@@ -19,7 +19,14 @@ func incrementalAlterConfigs(b Broker, _ *Request, req *kmsg.IncrementalAlterCon
 	for i := range req.Resources {
 		asked, out := &req.Resources[i], &resp.Resources[i]
 		why := refuse(wire.InvalidRequest, "Each resource must appear at most once.")
-		if times[resourceOf(asked)] == 1 {
+		switch {
+		case times[resourceOf(asked)] != 1:
+		case !r.mayAlterConfigs(b, asked.ResourceType, asked.ResourceName):
+			why = unauthorizedResource(asked.ResourceType)
+			if asked.ResourceType == kmsg.ConfigResourceTypeBrokerLogger {
+				why.message = "" // Kafka's node refuses these itself, and says nothing
+			}
+		default:
 			why = alterResource(b, asked, req.ValidateOnly)
 		}
 		out.ResourceType, out.ResourceName = asked.ResourceType, asked.ResourceName

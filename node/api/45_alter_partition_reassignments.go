@@ -6,7 +6,8 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var alterPartitionReassignmentsRow = row{key: wire.KeyAlterPartitionReassignments, min: 0, max: 1, handle: on(alterPartitionReassignments)}
+var alterPartitionReassignmentsRow = row{key: wire.KeyAlterPartitionReassignments, min: 0, max: 1, handle: on(alterPartitionReassignments),
+	authorize: inCluster(alterCluster, refusedReassignments)}
 
 // alterPartitionReassignments: what is assigned to a node of its own is there already, and there is no other node.
 func alterPartitionReassignments(b Broker, _ *Request, req *kmsg.AlterPartitionAssignmentsRequest) *kmsg.AlterPartitionAssignmentsResponse {
@@ -42,4 +43,20 @@ func reassign(b Broker, topic string, asked *kmsg.AlterPartitionAssignmentsReque
 		return refusal{code: wire.NoReassignmentInProgress}
 	}
 	return checkReplicas(b, asked.Replicas)
+}
+
+func refusedReassignments(req *kmsg.AlterPartitionAssignmentsRequest, why refusal) kmsg.Response {
+	resp := kmsg.NewPtrAlterPartitionAssignmentsResponse()
+	resp.ErrorCode, resp.ErrorMessage = int16(why.code), why.text()
+	for i := range req.Topics {
+		out := kmsg.NewAlterPartitionAssignmentsResponseTopic()
+		out.Topic = req.Topics[i].Topic
+		for _, asked := range req.Topics[i].Partitions {
+			p := kmsg.NewAlterPartitionAssignmentsResponseTopicPartition()
+			p.Partition, p.ErrorCode, p.ErrorMessage = asked.Partition, int16(why.code), why.text()
+			out.Partitions = append(out.Partitions, p)
+		}
+		resp.Topics = append(resp.Topics, out)
+	}
+	return resp
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var listPartitionReassignmentsRow = row{key: wire.KeyListPartitionReassignments, min: 0, max: 0, handle: on(listPartitionReassignments)}
+var listPartitionReassignmentsRow = row{key: wire.KeyListPartitionReassignments, min: 0, max: 0, handle: on(listPartitionReassignments),
+	authorize: inCluster(describeClusterNeed, refusedReassignmentList)}
 
 // listPartitionReassignments: a node of its own has none under way. Topics that do not exist are no error, as in Kafka.
 func listPartitionReassignments(b Broker, _ *Request, req *kmsg.ListPartitionReassignmentsRequest) *kmsg.ListPartitionReassignmentsResponse {
@@ -14,4 +15,20 @@ func listPartitionReassignments(b Broker, _ *Request, req *kmsg.ListPartitionRea
 		return b.Control(req).(*kmsg.ListPartitionReassignmentsResponse)
 	}
 	return kmsg.NewPtrListPartitionReassignmentsResponse()
+}
+
+func refusedReassignmentList(req *kmsg.ListPartitionReassignmentsRequest, why refusal) kmsg.Response {
+	resp := kmsg.NewPtrListPartitionReassignmentsResponse()
+	resp.ErrorCode, resp.ErrorMessage = int16(why.code), why.text()
+	for i := range req.Topics {
+		out := kmsg.NewListPartitionReassignmentsResponseTopic()
+		out.Topic = req.Topics[i].Topic
+		for _, index := range req.Topics[i].Partitions {
+			p := kmsg.NewListPartitionReassignmentsResponseTopicPartition()
+			p.Partition = index
+			out.Partitions = append(out.Partitions, p)
+		}
+		resp.Topics = append(resp.Topics, out)
+	}
+	return resp
 }

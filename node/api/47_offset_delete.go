@@ -6,7 +6,8 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var offsetDeleteRow = row{key: wire.KeyOffsetDelete, min: 0, max: 0, handle: on(offsetDelete)}
+var offsetDeleteRow = row{key: wire.KeyOffsetDelete, min: 0, max: 0, handle: on(offsetDelete),
+	authorize: ofGroup(deleteGroup, func(req *kmsg.OffsetDeleteRequest) string { return req.Group })}
 
 // offsetDelete is offsetCommit's counterpart, but that the coordinator is always asked: a group that is not there is
 // told of first.
@@ -17,6 +18,9 @@ func offsetDelete(b Broker, r *Request, req *kmsg.OffsetDeleteRequest) *kmsg.Off
 	var places []int // where in topics each of known.Topics is answered
 	for i := range req.Topics {
 		exist, answer := existingDeletes(b, &req.Topics[i])
+		if !r.may(b, readTopic, req.Topics[i].Topic) {
+			exist.Partitions, answer = nil, refusedDeletes(&req.Topics[i], unauthorizedTopic.code)
+		}
 		topics[i] = answer
 		if len(exist.Partitions) > 0 {
 			known.Topics, places = append(known.Topics, exist), append(places, i)
@@ -44,4 +48,15 @@ func existingDeletes(b Broker, t *kmsg.OffsetDeleteRequestTopic) (exist kmsg.Off
 		answer.Partitions = append(answer.Partitions, refused)
 	}
 	return exist, answer
+}
+
+func refusedDeletes(t *kmsg.OffsetDeleteRequestTopic, code wire.ErrorCode) kmsg.OffsetDeleteResponseTopic {
+	answer := kmsg.NewOffsetDeleteResponseTopic()
+	answer.Topic = t.Topic
+	for i := range t.Partitions {
+		p := kmsg.NewOffsetDeleteResponseTopicPartition()
+		p.Partition, p.ErrorCode = t.Partitions[i].Partition, int16(code)
+		answer.Partitions = append(answer.Partitions, p)
+	}
+	return answer
 }

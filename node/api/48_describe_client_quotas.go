@@ -10,7 +10,8 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var describeClientQuotasRow = row{key: wire.KeyDescribeClientQuotas, min: 0, max: 1, handle: on(describeClientQuotas)}
+var describeClientQuotasRow = row{key: wire.KeyDescribeClientQuotas, min: 0, max: 1, handle: on(describeClientQuotas),
+	authorize: inCluster(describeClusterConfigs, refusedQuotaDescription)}
 
 func describeClientQuotas(b Broker, _ *Request, req *kmsg.DescribeClientQuotasRequest) *kmsg.DescribeClientQuotasResponse {
 	resp := kmsg.NewPtrDescribeClientQuotasResponse()
@@ -124,4 +125,11 @@ func describedQuota(e image.QuotaEntity, values map[string]float64) kmsg.Describ
 		out.Values = append(out.Values, value)
 	}
 	return out
+}
+
+// refusedQuotaDescription has no message, as Kafka's.
+func refusedQuotaDescription(_ *kmsg.DescribeClientQuotasRequest, why refusal) kmsg.Response {
+	resp := kmsg.NewPtrDescribeClientQuotasResponse()
+	resp.ErrorCode = int16(why.code)
+	return resp
 }

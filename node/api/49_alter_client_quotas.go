@@ -12,7 +12,8 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var alterClientQuotasRow = row{key: wire.KeyAlterClientQuotas, min: 0, max: 1, handle: on(alterClientQuotas)}
+var alterClientQuotasRow = row{key: wire.KeyAlterClientQuotas, min: 0, max: 1, handle: on(alterClientQuotas),
+	authorize: inCluster(alterClusterConfigs, refusedQuotas)}
 
 // quotaRecordsMax bounds the values that one request changes, as Apache Kafka 4.1.1 does.
 const quotaRecordsMax = 10_000
@@ -147,6 +148,19 @@ func (a *quotaAlteration) response() *kmsg.AlterClientQuotasResponse {
 			part := kmsg.NewAlterClientQuotasResponseEntryEntity()
 			part.Type, part.Name = p.kind, p.name
 			entry.Entity = append(entry.Entity, part)
+		}
+		resp.Entries = append(resp.Entries, entry)
+	}
+	return resp
+}
+
+func refusedQuotas(req *kmsg.AlterClientQuotasRequest, why refusal) kmsg.Response {
+	resp := kmsg.NewPtrAlterClientQuotasResponse()
+	for i := range req.Entries {
+		entry := kmsg.NewAlterClientQuotasResponseEntry()
+		entry.ErrorCode, entry.ErrorMessage = int16(why.code), why.text()
+		for _, part := range req.Entries[i].Entity {
+			entry.Entity = append(entry.Entity, kmsg.AlterClientQuotasResponseEntryEntity{Type: part.Type, Name: part.Name})
 		}
 		resp.Entries = append(resp.Entries, entry)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var describeQuorumRow = row{key: wire.KeyDescribeQuorum, min: 0, max: 2, handle: on(describeQuorum)}
+var describeQuorumRow = row{key: wire.KeyDescribeQuorum, min: 0, max: 2, handle: on(describeQuorum), authorize: inCluster(describeClusterNeed, refusedWhole)}
 
 const (
 	// metadataTopic is Kafka's name for the log of its metadata; here it stands for control/image's.

@@ -29,7 +29,7 @@ func describeCluster(b Broker, r *Request, req *kmsg.DescribeClusterRequest) *km
 		resp.Brokers = append(resp.Brokers, node)
 	}
 	if req.IncludeClusterAuthorizedOperations {
-		resp.ClusterAuthorizedOperations = clusterOperations
+		resp.ClusterAuthorizedOperations = r.allowedInCluster(b)
 	}
 	return resp
 }

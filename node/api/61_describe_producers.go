@@ -8,12 +8,19 @@ import (
 
 var describeProducersRow = row{key: wire.KeyDescribeProducers, min: 0, max: 0, handle: on(describeProducers)}
 
-func describeProducers(b Broker, _ *Request, req *kmsg.DescribeProducersRequest) *kmsg.DescribeProducersResponse {
+func describeProducers(b Broker, r *Request, req *kmsg.DescribeProducersRequest) *kmsg.DescribeProducersResponse {
 	resp := kmsg.NewPtrDescribeProducersResponse()
 	for _, t := range req.Topics {
 		topic := kmsg.NewDescribeProducersResponseTopic()
 		topic.Topic = t.Topic
+		allowed := r.may(b, readTopic, t.Topic)
 		for _, p := range t.Partitions {
+			if !allowed {
+				refused := kmsg.NewDescribeProducersResponseTopicPartition()
+				refused.Partition, refused.ErrorCode, refused.ErrorMessage = p, int16(unauthorizedTopic.code), unauthorizedTopic.text()
+				topic.Partitions = append(topic.Partitions, refused)
+				continue
+			}
 			topic.Partitions = append(topic.Partitions, describePartitionProducers(b, t.Topic, p))
 		}
 		resp.Topics = append(resp.Topics, topic)
@@ -39,7 +46,7 @@ func describePartitionProducers(b Broker, topic string, index int32) kmsg.Descri
 		out.ErrorCode, out.ErrorMessage = int16(problem.code), problem.text()
 		return out
 	}
-	p, code := b.Partition(topic, wire.PartitionIndex(index))
+	p, code := b.Replica(topic, wire.PartitionIndex(index))
 	if out.ErrorCode = int16(code); code != wire.None {
 		return out
 	}

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ringmill/ringmill/control/txn"
@@ -9,6 +11,10 @@ import (
 
 var listTransactionsRow = row{key: wire.KeyListTransactions, min: 0, max: 2, handle: on(listTransactions)}
 
-func listTransactions(b Broker, _ *Request, req *kmsg.ListTransactionsRequest) kmsg.Response {
-	return txn.Merge(req, b.TransactAll(req))
+func listTransactions(b Broker, r *Request, req *kmsg.ListTransactionsRequest) kmsg.Response {
+	resp := txn.Merge(req, b.TransactAll(req)).(*kmsg.ListTransactionsResponse)
+	resp.TransactionStates = slices.DeleteFunc(resp.TransactionStates, func(s kmsg.ListTransactionsResponseTransactionState) bool {
+		return !r.may(b, describeTransaction, s.TransactionalID)
+	})
+	return resp
 }

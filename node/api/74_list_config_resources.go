@@ -10,7 +10,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var listConfigResourcesRow = row{key: wire.KeyListConfigResources, min: 0, max: 1, handle: on(listConfigResources)}
+var listConfigResourcesRow = row{key: wire.KeyListConfigResources, min: 0, max: 1, handle: on(listConfigResources), authorize: inCluster(describeClusterConfigs, refusedWhole)}
 
 // listedTypes are the types of resources that can be listed, in the order in which Kafka lists them.
 var listedTypes = []kmsg.ConfigResourceType{

@@ -13,8 +13,8 @@ var describeTopicPartitionsRow = row{key: wire.KeyDescribeTopicPartitions, min: 
 
 // describeTopicPartitions lists topics in the order of their names, in pages of at most so many partitions as the client
 // and max.request.partition.size.limit allow (KIP-966). The cursor is where the next page begins.
-func describeTopicPartitions(b Broker, _ *Request, req *kmsg.DescribeTopicPartitionsRequest) *kmsg.DescribeTopicPartitionsResponse {
-	p := &partitionsPage{broker: b, image: b.Image(), resp: kmsg.NewPtrDescribeTopicPartitionsResponse()}
+func describeTopicPartitions(b Broker, r *Request, req *kmsg.DescribeTopicPartitionsRequest) *kmsg.DescribeTopicPartitionsResponse {
+	p := &partitionsPage{broker: b, request: r, image: b.Image(), resp: kmsg.NewPtrDescribeTopicPartitionsResponse()}
 	p.room = max(1, min(int32(b.Config().DescribePartitionsMax), req.ResponsePartitionLimit))
 	if req.Cursor != nil {
 		p.from = *req.Cursor
@@ -56,15 +56,19 @@ func refusedDescription(req *kmsg.DescribeTopicPartitionsRequest) *kmsg.Describe
 
 // partitionsPage is one page being filled.
 type partitionsPage struct {
-	broker Broker
-	image  *image.Image
-	from   kmsg.DescribeTopicPartitionsRequestCursor
-	room   int32 // partitions that still fit
-	resp   *kmsg.DescribeTopicPartitionsResponse
+	broker  Broker
+	request *Request
+	image   *image.Image
+	from    kmsg.DescribeTopicPartitionsRequestCursor
+	room    int32 // partitions that still fit
+	resp    *kmsg.DescribeTopicPartitionsResponse
 }
 
 func (p *partitionsPage) addAll() {
 	for t := range p.image.TopicsFrom(p.from.Topic) {
+		if !p.request.may(p.broker, describeTopic, t.Name) {
+			continue
+		}
 		if p.full(t.Name) {
 			return
 		}
@@ -73,7 +77,11 @@ func (p *partitionsPage) addAll() {
 }
 
 func (p *partitionsPage) addNamed(names []string) {
+	defer p.addRefused(names)
 	for _, name := range names {
+		if !p.request.may(p.broker, describeTopic, name) {
+			continue
+		}
 		if p.full(name) {
 			return
 		}
@@ -83,6 +91,22 @@ func (p *partitionsPage) addNamed(names []string) {
 			p.addMissing(name)
 		}
 	}
+}
+
+// addRefused adds those of the names that the client may not know of, whatever page it is.
+func (p *partitionsPage) addRefused(names []string) {
+	for _, name := range names {
+		if p.request.may(p.broker, describeTopic, name) {
+			continue
+		}
+		t := kmsg.NewDescribeTopicPartitionsResponseTopic()
+		t.ErrorCode, t.Topic, t.AuthorizedOperations = int16(unauthorizedTopic.code), &name, operationsUnknown
+		p.resp.Topics = append(p.resp.Topics, t)
+	}
+}
+
+func (p *partitionsPage) operations(topic string) int32 {
+	return p.request.allowedOperations(p.broker, image.ACLResourceTopic, topic, topicOperations)
 }
 
 // full ends the page before the topic called next if nothing fits any more, or if a topic was cut already.
@@ -104,7 +128,7 @@ func (p *partitionsPage) continueAt(topic string, partition int32) {
 
 func (p *partitionsPage) add(t *image.Topic) {
 	out := kmsg.NewDescribeTopicPartitionsResponseTopic()
-	out.Topic, out.TopicID, out.IsInternal, out.AuthorizedOperations = &t.Name, t.ID, t.Internal, topicOperations
+	out.Topic, out.TopicID, out.IsInternal, out.AuthorizedOperations = &t.Name, t.ID, t.Internal, p.operations(t.Name)
 	var first int32
 	if t.Name == p.from.Topic {
 		first = min(p.from.Partition, t.Partitions)
@@ -135,6 +159,6 @@ func (p *partitionsPage) addMissing(name string) {
 	if wire.CheckTopicName(name) != nil {
 		t.ErrorCode = int16(wire.InvalidTopicException)
 	}
-	t.AuthorizedOperations = topicOperations
+	t.AuthorizedOperations = p.operations(name)
 	p.resp.Topics = append(p.resp.Topics, t)
 }

@@ -6,12 +6,18 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var shareGroupHeartbeatRow = row{key: wire.KeyShareGroupHeartbeat, min: 1, max: 1, handle: on(shareGroupHeartbeat)}
+var shareGroupHeartbeatRow = row{key: wire.KeyShareGroupHeartbeat, min: 1, max: 1, handle: on(shareGroupHeartbeat),
+	authorize: ofGroup(readGroup, func(req *kmsg.ShareGroupHeartbeatRequest) string { return req.GroupID })}
 
 func shareGroupHeartbeat(b Broker, r *Request, req *kmsg.ShareGroupHeartbeatRequest) *kmsg.ShareGroupHeartbeatResponse {
 	if !servesShareGroups(b) {
 		resp := kmsg.NewPtrShareGroupHeartbeatResponse()
 		resp.ErrorCode = unsupportedVersion
+		return resp
+	}
+	if !r.mayDescribeAll(b, req.SubscribedTopicNames) {
+		resp := kmsg.NewPtrShareGroupHeartbeatResponse()
+		resp.ErrorCode = int16(unauthorizedTopic.code)
 		return resp
 	}
 	return b.Coordinate(req.GroupID, r.Client, req).(*kmsg.ShareGroupHeartbeatResponse)

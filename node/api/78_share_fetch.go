@@ -15,6 +15,11 @@ func shareFetch(b Broker, r *Request, req *kmsg.ShareFetchRequest) *kmsg.ShareFe
 		resp.ErrorCode = unsupportedVersion
 		return resp
 	}
+	if !r.may(b, readGroup, nameOf(req.GroupID)) {
+		resp := kmsg.NewPtrShareFetchResponse()
+		resp.ErrorCode = int16(unauthorizedGroup.code)
+		return resp
+	}
 	resp := b.ShareFetch(r.Client, req)
 	r.ThrottleMS = max(r.ThrottleMS, resp.ThrottleMillis)
 	return resp

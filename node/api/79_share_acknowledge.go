@@ -15,5 +15,10 @@ func shareAcknowledge(b Broker, r *Request, req *kmsg.ShareAcknowledgeRequest) *
 		resp.ErrorCode = unsupportedVersion
 		return resp
 	}
+	if !r.may(b, readGroup, nameOf(req.GroupID)) {
+		resp := kmsg.NewPtrShareAcknowledgeResponse()
+		resp.ErrorCode = int16(unauthorizedGroup.code)
+		return resp
+	}
 	return b.ShareAcknowledge(r.Client, req)
 }

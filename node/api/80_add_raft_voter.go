@@ -6,7 +6,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-var addRaftVoterRow = row{key: wire.KeyAddRaftVoter, min: 0, max: 0, clustered: true, handle: on(addRaftVoter)}
+var addRaftVoterRow = row{key: wire.KeyAddRaftVoter, min: 0, max: 0, clustered: true, handle: on(addRaftVoter), authorize: inCluster(alterCluster, refusedWhole)}
 
 // addRaftVoter: a member of the metadata quorum is to vote (KIP-853). The controller answers.
 func addRaftVoter(b Broker, _ *Request, req *kmsg.AddRaftVoterRequest) kmsg.Response {

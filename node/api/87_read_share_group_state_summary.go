@@ -7,7 +7,7 @@ import (
 )
 
 // ReadShareGroupStateSummary tells where share partitions start: for group coordinators.
-var readShareGroupStateSummaryRow = row{key: wire.KeyReadShareGroupStateSummary, min: 0, max: 0, handle: on(readShareGroupStateSummary)}
+var readShareGroupStateSummaryRow = row{key: wire.KeyReadShareGroupStateSummary, min: 0, max: 0, handle: on(readShareGroupStateSummary), authorize: inCluster(actForCluster, refusedShareState)}
 
 func readShareGroupStateSummary(b Broker, _ *Request, req *kmsg.ReadShareGroupStateSummaryRequest) kmsg.Response {
 	return b.ShareState(req)

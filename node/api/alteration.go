@@ -172,8 +172,27 @@ func (a *alteration) check(changes map[string]*string) refusal {
 	case image.ClientMetricsResource:
 		return refusedConfig(config.ValidateClientMetrics(next))
 	}
+	if why := a.checkMinISR(changes); why.code != wire.None {
+		return why
+	}
 	return a.checkBroker(next, set)
 }
+
+// checkMinISR: in a cluster all nodes go by the same min.insync.replicas. Whom the controller takes for eligible when the last replicas in
+// sync are gone follows from it, so that a leader that acknowledged with fewer would lose records. The words are Kafka's.
+func (a *alteration) checkMinISR(changes map[string]*string) refusal {
+	value, altered := changes[minISRKey]
+	switch {
+	case !altered || !a.broker.Clustered():
+	case a.resource.Name != "" && value != nil:
+		return refuse(wire.InvalidConfig, "Broker-level %s cannot be altered while ELR is enabled.", minISRKey)
+	case a.resource.Name == "" && value == nil:
+		return refuse(wire.InvalidConfig, "Cluster-level %s cannot be removed while ELR is enabled.", minISRKey)
+	}
+	return refusal{}
+}
+
+const minISRKey = "min.insync.replicas"
 
 // refusedConfig tells of a *config.TopicError.
 func refusedConfig(err error) refusal {

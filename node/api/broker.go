@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/control/acl"
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/node/config"
 	"github.com/ringmill/ringmill/segment"
@@ -46,6 +47,8 @@ type Broker interface {
 	// Config is the configuration in force; Image the metadata; both are immutable.
 	Config() *config.Config
 	Image() *image.Image
+	// Authorizer decides who may do what; nil where nobody is restricted.
+	Authorizer() *acl.Authorizer
 	// Advertised is the address that clients of a listener are told.
 	Advertised(listener string) (host string, port int32)
 
@@ -62,11 +65,15 @@ type Broker interface {
 	// message explains a code where it can. In a cluster this and all other changes are made by the controller: elsewhere they are
 	// NotController.
 	CreateTopic(t NewTopic) (id wire.TopicID, code wire.ErrorCode, message string)
+	// CheckTopic says what CreateTopic would answer, and makes nothing.
+	CheckTopic(t NewTopic) (code wire.ErrorCode, message string)
 	// DeleteTopic forgets the topic that has this name and, unless it is zero, this id, durably. UnknownTopicOrPartition
 	// if there is none, as when the name was given to another topic meanwhile.
 	DeleteTopic(name string, id wire.TopicID) wire.ErrorCode
 	// GrowTopic raises a topic's partition count. assignment has the replicas of each new partition; nil: the node's choice.
 	GrowTopic(name string, count int32, assignment [][]wire.NodeID) (code wire.ErrorCode, message string)
+	// CheckGrowth says what GrowTopic would answer, and changes nothing.
+	CheckGrowth(name string, count int32, assignment [][]wire.NodeID) (code wire.ErrorCode, message string)
 	// AlterConfigs sets (or, with nil, removes) overrides of a topic, a group, client metrics or this node. The values were validated.
 	AlterConfigs(r image.Resource, changes map[string]*string) (code wire.ErrorCode, message string)
 
@@ -79,6 +86,9 @@ type Broker interface {
 
 	// AlterClientQuotas makes records durable and has them in force before it returns. They were validated.
 	AlterClientQuotas(records []image.ClientQuotaRecord) (code wire.ErrorCode, message string)
+	// ChangeMetadata has decide judge a change by the newest metadata, and makes its records durable before it returns. Where
+	// a code is the answer to all of it, decide may not have been asked.
+	ChangeMetadata(decide func(*image.Image) []image.Record) (code wire.ErrorCode, message string)
 	// ChargeMutations counts partitions made or removed by a client against its controller_mutation_rate (KIP-599), and gives the
 	// milliseconds that it must wait. Strictly, ok is false if it owes already: then nothing was counted, nor may be done.
 	ChargeMutations(c Client, partitions int32, strict bool) (waitMS int32, ok bool)
@@ -89,6 +99,8 @@ type Broker interface {
 
 	// Partition is the state of one partition that this node leads.
 	Partition(topic string, index wire.PartitionIndex) (Partition, wire.ErrorCode)
+	// Replica is the state of one partition that this node has a replica of, whoever leads it.
+	Replica(topic string, index wire.PartitionIndex) (Partition, wire.ErrorCode)
 
 	// LogDirs are the log directories, in the order of log.dirs.
 	LogDirs() []LogDir

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/control/acl"
 	"github.com/ringmill/ringmill/control/group"
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/control/quota"
@@ -23,21 +24,33 @@ import (
 type fakeBroker struct {
 	cfg        *config.Config
 	image      *image.Image
-	partitions map[wire.TopicPartition]*fakePartition
-	offline    map[wire.TopicPartition]bool
-	producer   wire.ProducerID
-	logDirs    []LogDir
-	moved      []string
+	authorizer *acl.Authorizer
+	// authorizations counts how often it was asked for.
+	authorizations int
+	partitions     map[wire.TopicPartition]*fakePartition
+	followed       map[wire.TopicPartition]*fakePartition // replicas that follow another node
+	offline        map[wire.TopicPartition]bool
+	clustered      bool
+	producer       wire.ProducerID
+	logDirs        []LogDir
+	moved          []string
 
-	mutations  *quota.Mutations
-	txns       *txn.Coordinator
-	groups     *group.Coordinator
-	nowMS      int64
-	handle     group.Handle
-	notReady   bool // the offsets topic cannot be made
-	asked      []kmsg.Request
-	createCode wire.ErrorCode // what CreateTopic refuses with
-	logLevel   slog.Level
+	mutations *quota.Mutations
+	// notController: another node decides, see ChangeMetadata.
+	notController bool
+	txns          *txn.Coordinator
+	groups        *group.Coordinator
+	nowMS         int64
+	handle        group.Handle
+	notReady      bool // the offsets topic cannot be made
+	asked         []kmsg.Request
+	createCode    wire.ErrorCode // what CreateTopic refuses with
+	logLevel      slog.Level
+}
+
+func (b *fakeBroker) Authorizer() *acl.Authorizer {
+	b.authorizations++
+	return b.authorizer
 }
 
 func (b *fakeBroker) ShareState(req kmsg.Request) kmsg.Response {
@@ -92,6 +105,11 @@ func (b *fakeBroker) change(records ...image.Record) error {
 	return err
 }
 
+// follow has partition 0 of a topic follow another node.
+func (b *fakeBroker) follow(topic string, p *fakePartition) {
+	b.followed = map[wire.TopicPartition]*fakePartition{{Topic: topic}: p}
+}
+
 // withTopic makes a topic before the test asks anything.
 func (b *fakeBroker) withTopic(t testing.TB, name string, partitions int32, configs ...string) wire.TopicID {
 	t.Helper()
@@ -124,7 +142,7 @@ func (b *fakeBroker) NewTopicID() wire.TopicID {
 	return wire.TopicID{1, byte(b.image.Version() >> 8), byte(b.image.Version()), 9}
 }
 
-func (b *fakeBroker) Clustered() bool { return false }
+func (b *fakeBroker) Clustered() bool { return b.clustered }
 
 func (b *fakeBroker) Controller() wire.NodeID { return b.Config().NodeID }
 
@@ -144,6 +162,17 @@ func (b *fakeBroker) CreateTopic(t NewTopic) (wire.TopicID, wire.ErrorCode, stri
 		return wire.TopicID{}, wire.TopicAlreadyExists, err.Error()
 	}
 	return id, wire.None, ""
+}
+
+func (b *fakeBroker) CheckTopic(NewTopic) (wire.ErrorCode, string) {
+	if b.createCode != wire.None {
+		return b.createCode, "not today"
+	}
+	return wire.None, ""
+}
+
+func (b *fakeBroker) CheckGrowth(string, int32, [][]wire.NodeID) (wire.ErrorCode, string) {
+	return b.createCode, ""
 }
 
 func (b *fakeBroker) DeleteTopic(name string, id wire.TopicID) wire.ErrorCode {
@@ -181,12 +210,22 @@ func (b *fakeBroker) Partition(topic string, index wire.PartitionIndex) (Partiti
 	switch {
 	case t == nil || index < 0 || int32(index) >= t.Partitions:
 		return nil, wire.UnknownTopicOrPartition
+	case b.followed[at] != nil:
+		return nil, wire.NotLeaderOrFollower
 	case b.offline[at]:
 		return nil, wire.KafkaStorageError
 	case b.partitions[at] != nil:
 		return b.partitions[at], wire.None
 	}
 	return &fakePartition{}, wire.None
+}
+
+// Replica knows of partitions that follow another node, too.
+func (b *fakeBroker) Replica(topic string, index wire.PartitionIndex) (Partition, wire.ErrorCode) {
+	if p := b.followed[wire.TopicPartition{Topic: topic, Partition: index}]; p != nil {
+		return p, wire.None
+	}
+	return b.Partition(topic, index)
 }
 
 func (b *fakeBroker) AlterClientQuotas(records []image.ClientQuotaRecord) (wire.ErrorCode, string) {
@@ -196,6 +235,16 @@ func (b *fakeBroker) AlterClientQuotas(records []image.ClientQuotaRecord) (wire.
 		}
 	}
 	b.mutations.SetLimits(quota.LimitsOf(b.image, quota.ControllerMutationRate))
+	return wire.None, ""
+}
+
+func (b *fakeBroker) ChangeMetadata(decide func(*image.Image) []image.Record) (wire.ErrorCode, string) {
+	if b.notController {
+		return wire.NotController, ""
+	}
+	if err := b.change(decide(b.image)...); err != nil {
+		return wire.InvalidRequest, err.Error()
+	}
 	return wire.None, ""
 }
 

@@ -14,7 +14,7 @@ import (
 func ForController(k wire.APIKey) bool {
 	switch k {
 	case wire.KeyCreateTopics, wire.KeyDeleteTopics, wire.KeyCreatePartitions, wire.KeyAlterConfigs, wire.KeyIncrementalAlterConfigs,
-		wire.KeyAlterClientQuotas, wire.KeyUpdateFeatures, wire.KeyElectLeaders, wire.KeyAlterPartitionReassignments,
+		wire.KeyAlterClientQuotas, wire.KeyAlterUserSCRAMCredentials, wire.KeyCreateACLs, wire.KeyDeleteACLs, wire.KeyUpdateFeatures, wire.KeyElectLeaders, wire.KeyAlterPartitionReassignments,
 		wire.KeyListPartitionReassignments, wire.KeyDescribeQuorum, wire.KeyUnregisterBroker, wire.KeyAddRaftVoter, wire.KeyRemoveRaftVoter:
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -322,6 +323,33 @@ func TestAlterConfigsBoundsWhatANodeKeeps(t *testing.T) {
 	}
 }
 
+// TestMinInSyncReplicasOfAClusterAreOne: in a cluster no node can have another min.insync.replicas than the others. Codes and words are
+// those of Apache Kafka 4.1.1.
+func TestMinInSyncReplicasOfAClusterAreOne(t *testing.T) {
+	for _, c := range []struct {
+		clustered bool
+		node      string
+		op        kmsg.IncrementalAlterConfigOp
+		want      refusal
+	}{
+		{true, "1", set, refusal{wire.InvalidConfig, "Broker-level min.insync.replicas cannot be altered while ELR is enabled."}},
+		{true, "", del, refusal{wire.InvalidConfig, "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."}},
+		{true, "1", del, refusal{}},
+		{true, "", set, refusal{}},
+		{false, "1", set, refusal{}},
+		{false, "", del, refusal{}},
+	} {
+		b := newFakeBroker(t)
+		b.apply(t, image.BrokerRecord{Broker: image.Broker{ID: 1}})
+		b.clustered = c.clustered
+		req := alterRequest(4, c.node, change{"min.insync.replicas", c.op, "2"})
+		got := ask[*kmsg.IncrementalAlterConfigsResponse](t, b, 1, req).Resources[0]
+		if wire.ErrorCode(got.ErrorCode) != c.want.code || text(got.ErrorMessage) != text(nullable(c.want.message)) {
+			t.Errorf("%+v: %d %s", c, got.ErrorCode, text(got.ErrorMessage))
+		}
+	}
+}
+
 // TestAlteredConfigsAreDescribed: a node's value beats that of all nodes, and both are told.
 func TestAlteredConfigsAreDescribed(t *testing.T) {
 	b := newFakeBroker(t)
@@ -331,7 +359,7 @@ func TestAlteredConfigsAreDescribed(t *testing.T) {
 	req := describeConfigsRequest(kmsg.ConfigResourceTypeBroker, "1", "log.retention.ms")
 	req.IncludeSynonyms = true
 	got := described(t, b, req).Configs[0]
-	if text(got.Value) != "60000" || got.Source != kmsg.ConfigSourceDynamicBrokerConfig || len(got.ConfigSynonyms) != 2 || text(got.ConfigSynonyms[1].Value) != "70000" {
+	if text(got.Value) != "60000" || got.Source != kmsg.ConfigSourceDynamicBrokerConfig || len(got.ConfigSynonyms) != 3 || text(got.ConfigSynonyms[1].Value) != "70000" {
 		t.Errorf("node: %+v", got)
 	}
 	if got := described(t, b, describeConfigsRequest(4, "")).Configs; len(got) != 1 || text(got[0].Value) != "70000" || got[0].Source != kmsg.ConfigSourceDynamicDefaultBrokerConfig {

@@ -25,9 +25,12 @@
 //
 // P2. What a handler spends is bounded by the length of its request and of what exists, never by their product: what is
 // named twice is answered once, and what has no such bound has a constant (autoCreatedMax, partitionsPerRequestMax,
-// describedEntriesMax, configKeysMax, unsupportedBytesMax).
+// describedEntriesMax, configKeysMax, scramChangesMax, aclChangesMax, unsupportedBytesMax).
 //
 // P3. Codes, and the messages that people read, are those of Apache Kafka 4.1.1 as it was asked; the tests hold them.
+//
+// P4. A handler asks of each resource that it touches whether the client may do that with it (Request.may), or its row refuses the request
+// whole (row.authorize). No other code decides who may do what.
 //
 // # Departures from Kafka
 //
@@ -40,7 +43,7 @@
 // Fetch 0 to 3 are served; versions that are not get error 35 where their layout can carry it.
 //
 // Where Kafka answers UNKNOWN_SERVER_ERROR to input that is merely wrong (a null name without an id, an unknown operation,
-// an empty name in DescribeTopicPartitions, too many new partitions), the answer is the code for that.
+// an empty name in DescribeTopicPartitions, too many new partitions, an empty salted password, too many SCRAM credentials), the answer is the code for that.
 //
 // AlterConfigs that names a resource twice is refused; Kafka never answers it. Of the features only share.version can be set to
 // another level, since one is built of each of the others. DescribeQuorum tells of one voter where Kafka has its KRaft log.

@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -14,6 +15,31 @@ type feature struct {
 	level func(b Broker) int16
 	// alterable: UpdateFeatures sets it.
 	alterable bool
+	// clustered: a node of its own does not have it. lasting: it is never lowered.
+	clustered, lasting bool
+}
+
+// highest is the highest level that this release knows.
+func (f *feature) highest(b Broker) int16 {
+	if f.name == FormatFeature {
+		return b.Config().FormatMax
+	}
+	return f.max
+}
+
+// FormatFeature is the level of ringmill's own formats, of metadata records and of what is in state/. A release writes them as the level that
+// is finalized says, whatever newer ones it knows, so that the release before it can be started again until an operator finalizes.
+const FormatFeature = "ringmill.format"
+
+// formatFirst is the level of a cluster that never finalized another.
+const formatFirst int16 = 1
+
+// FormatLevel is the level of ringmill.format that the cluster has.
+func FormatLevel(m *image.Image) int16 {
+	if level, set := m.FeatureLevel(FormatFeature); set {
+		return level
+	}
+	return formatFirst
 }
 
 // features are those that are built, each finalized at its highest level, as in a new Kafka 4.1 cluster; share.version too,
@@ -23,14 +49,25 @@ var features = []feature{
 	{name: "group.version", min: 0, max: 1, level: groupVersion},
 	// transaction.version: clients that see it finalized at 2 add no partitions to their transactions and get a new epoch
 	// at the end of each (KIP-890).
-	{name: "transaction.version", min: 0, max: 2, level: highest(2)},
+	{name: "transaction.version", min: 0, max: 2, level: always(2)},
 	// share.version: at 1 there are share groups (KIP-932).
 	{name: shareVersionName, min: 0, max: 1, level: shareVersion, alterable: true},
 	// metadata.version: tools take the version of the cluster from it; 27 is 4.1-IV1, the last of 4.1, 7 is 3.3-IV3.
-	{name: "metadata.version", min: 7, max: 27, level: highest(27)},
+	{name: "metadata.version", min: 7, max: 27, level: always(27)},
+	// kraft.version: at 1 the voters can be changed (KIP-853).
+	{name: "kraft.version", min: 0, max: 1, level: always(1), clustered: true},
+	// eligible.leader.replicas.version: at 1 the last replicas in sync lose nothing when they are gone (KIP-966).
+	{name: "eligible.leader.replicas.version", min: 0, max: 1, level: always(1), clustered: true},
+	// 0 is that nobody has finalized a level, which is formatFirst.
+	{name: FormatFeature, min: 0, level: formatLevel, alterable: true, clustered: true, lasting: true},
 }
 
-func highest(level int16) func(Broker) int16 { return func(Broker) int16 { return level } }
+func formatLevel(b Broker) int16 { return FormatLevel(b.Image()) }
+
+// served reports whether a node has the feature.
+func (f *feature) served(b Broker) bool { return !f.clustered || b.Clustered() }
+
+func always(level int16) func(Broker) int16 { return func(Broker) int16 { return level } }
 
 // groupVersion is 0 where the node's configuration leaves the consumer protocol out.
 func groupVersion(b Broker) int16 {
@@ -58,17 +95,17 @@ type SupportedFeature struct {
 }
 
 // SupportedFeatures are those that a node of a cluster registers with.
-func SupportedFeatures() (all []SupportedFeature) {
+func SupportedFeatures(b Broker) (all []SupportedFeature) {
 	for i := range features {
-		all = append(all, SupportedFeature{features[i].name, features[i].min, features[i].max})
+		all = append(all, SupportedFeature{features[i].name, features[i].min, features[i].highest(b)})
 	}
 	return all
 }
 
-// featureNamed is a feature that is built; nil for others.
-func featureNamed(name string) *feature {
+// featureNamed is a feature that the node has; nil for others.
+func featureNamed(b Broker, name string) *feature {
 	for i := range features {
-		if features[i].name == name {
+		if features[i].name == name && features[i].served(b) {
 			return &features[i]
 		}
 	}
@@ -81,9 +118,12 @@ func fillFeatures(b Broker, resp *kmsg.ApiVersionsResponse, v wire.APIVersion) {
 	resp.FinalizedFeaturesEpoch = int64(b.Image().Version()) - 1
 	for i := range features {
 		f := &features[i]
+		if !f.served(b) {
+			continue
+		}
 		if v > apiVersionsFeaturesFrom || f.min > 0 {
 			s := kmsg.NewApiVersionsResponseSupportedFeature()
-			s.Name, s.MinVersion, s.MaxVersion = f.name, f.min, f.max
+			s.Name, s.MinVersion, s.MaxVersion = f.name, f.min, f.highest(b)
 			resp.SupportedFeatures = append(resp.SupportedFeatures, s)
 		}
 		if level := f.level(b); level > 0 {

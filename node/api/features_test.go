@@ -54,6 +54,25 @@ func TestUpdateFeatures(t *testing.T) {
 	}
 }
 
+// TestFeaturesOfACluster: the quorum's and the eligible replicas' features are there in a cluster, at 1, and not on a node of its own.
+func TestFeaturesOfACluster(t *testing.T) {
+	for _, name := range []string{"kraft.version", "eligible.leader.replicas.version"} {
+		alone, clustered := newFakeBroker(t), newFakeBroker(t)
+		clustered.clustered = true
+		for _, c := range []struct {
+			b    *fakeBroker
+			code wire.ErrorCode
+			told bool
+		}{{alone, wire.InvalidUpdateVersion, false}, {clustered, wire.None, true}} {
+			got := ask[*kmsg.UpdateFeaturesResponse](t, c.b, 2, featureUpdates(featureUpdate(name, 1, featureUpgrade)))
+			told := featuresOf(ask[*kmsg.ApiVersionsResponse](t, c.b, 4, apiVersionsRequest("x", "1")))
+			if wire.ErrorCode(got.ErrorCode) != c.code || strings.Contains(told[0], name+":0-1") != c.told || strings.Contains(told[1], name+":1-1") != c.told {
+				t.Errorf("%s, clustered %t: %d, %v", name, c.b.clustered, got.ErrorCode, told)
+			}
+		}
+	}
+}
+
 func TestUpdateFeaturesByVersion(t *testing.T) {
 	const message = "The update failed for all features since the following feature had an error: " +
 		"Invalid update version 9 for feature group.version. Local controller 1 only supports versions 0-1"

@@ -54,6 +54,16 @@ func twoDirs(t *testing.T) *fakeBroker {
 	return b
 }
 
+// TestDescribeLogDirsOfFollowers: replicas that follow lie in a directory as those that lead do.
+func TestDescribeLogDirsOfFollowers(t *testing.T) {
+	b := twoDirs(t)
+	b.follow("w", &fakePartition{dir: "/d1", size: 99})
+	const want = "/d1(0,100,40) v-0=10 v-2=12 w-0=99; /d2(56,-1,-1)"
+	if got := toldDirs(ask[*kmsg.DescribeLogDirsResponse](t, b, 4, logDirsRequest())); got != want {
+		t.Error(got)
+	}
+}
+
 func TestDescribeLogDirs(t *testing.T) {
 	b := twoDirs(t)
 	const room, offline = "/d1(0,100,40)", "; /d2(56,-1,-1)"

@@ -214,24 +214,3 @@ func TestListConfigResources(t *testing.T) {
 		}
 	}
 }
-
-// No user has credentials: each that is named is told so once, as kafka-configs expects it of a user with quotas alone.
-func TestUsersWithoutCredentials(t *testing.T) {
-	b, req := newFakeBroker(t), kmsg.NewPtrDescribeUserSCRAMCredentialsRequest()
-	if all := ask[*kmsg.DescribeUserSCRAMCredentialsResponse](t, b, 0, req); all.ErrorCode != 0 || len(all.Results) != 0 {
-		t.Errorf("%+v", all)
-	}
-	for _, name := range []string{"a", "b", "a", "a"} {
-		req.Users = append(req.Users, kmsg.DescribeUserSCRAMCredentialsRequestUser{Name: name})
-	}
-	got := ask[*kmsg.DescribeUserSCRAMCredentialsResponse](t, b, 0, req).Results
-	if len(got) != 2 {
-		t.Fatalf("%+v", got)
-	}
-	if a := got[0]; a.User != "a" || a.ErrorCode != 92 || text(a.ErrorMessage) != "Cannot describe SCRAM credentials for the same user twice in a single request: a" {
-		t.Errorf("%+v", a)
-	}
-	if other := got[1]; other.User != "b" || other.ErrorCode != 91 || text(other.ErrorMessage) != "Attempt to describe a user credential that does not exist: b" {
-		t.Errorf("%+v", other)
-	}
-}

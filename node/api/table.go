@@ -17,6 +17,8 @@ type row struct {
 	min, max wire.APIVersion
 	// handle answers a decoded request; nil where the loops do it (Produce, Fetch) or Answer itself (ApiVersions).
 	handle handler
+	// authorize refuses the request whole; nil where the handler asks for each resource what the client may do with it.
+	authorize authorization
 	// hidden is left out of ApiVersions: nodes of a cluster alone send it to each other.
 	hidden bool
 	// clustered is left out of ApiVersions of a node of its own, which does not serve it.
@@ -34,7 +36,7 @@ var rows = [...]row{
 	initProducerIDRow, offsetForLeaderEpochRow, addPartitionsRow, addOffsetsRow, endTxnRow, writeTxnMarkersRow, txnOffsetCommitRow,
 	describeACLsRow, createACLsRow, deleteACLsRow, describeConfigsRow, alterConfigsRow, alterReplicaLogDirsRow, describeLogDirsRow, createPartitionsRow,
 	deleteGroupsRow, electLeadersRow, incrementalAlterConfigsRow, alterPartitionReassignmentsRow, listPartitionReassignmentsRow,
-	offsetDeleteRow, describeClientQuotasRow, alterClientQuotasRow, describeUserSCRAMCredentialsRow, describeQuorumRow, alterPartitionRow, updateFeaturesRow, describeClusterRow,
+	offsetDeleteRow, describeClientQuotasRow, alterClientQuotasRow, describeUserSCRAMCredentialsRow, alterUserSCRAMCredentialsRow, describeQuorumRow, alterPartitionRow, updateFeaturesRow, describeClusterRow,
 	describeProducersRow, brokerRegistrationRow, brokerHeartbeatRow, unregisterBrokerRow, describeTransactionsRow, listTransactionsRow, allocateProducerIDsRow,
 	consumerGroupHeartbeatRow, consumerGroupDescribeRow, listConfigResourcesRow, describeTopicPartitionsRow,
 	shareGroupHeartbeatRow, shareGroupDescribeRow, shareFetchRow, shareAcknowledgeRow,
@@ -80,7 +82,14 @@ func Answer(dst []byte, b Broker, r *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp := served[r.Header.Key].handle(b, r, req)
+	var resp kmsg.Response
+	row := served[r.Header.Key]
+	if row.authorize != nil && b.Authorizer() != nil {
+		resp = row.authorize(b, r, req)
+	}
+	if resp == nil {
+		resp = row.handle(b, r, req)
+	}
 	resp.SetVersion(int16(r.Header.Version))
 	r.setThrottle(resp)
 	return resp.AppendTo(dst), nil

@@ -153,6 +153,19 @@ func TestDescribeProducers(t *testing.T) {
 	}
 }
 
+// TestDescribeProducersOfAFollower: a replica that follows tells of the producers that it knows (kafka-transactions --broker-id).
+func TestDescribeProducersOfAFollower(t *testing.T) {
+	b := newFakeBroker(t)
+	b.withTopic(t, "a", 1)
+	b.follow("a", &fakePartition{producers: []segment.ActiveProducer{{ID: 7}}})
+	req := kmsg.NewPtrDescribeProducersRequest()
+	req.Topics = []kmsg.DescribeProducersRequestTopic{{Topic: "a", Partitions: []int32{0}}}
+	p := ask[*kmsg.DescribeProducersResponse](t, b, 0, req).Topics[0].Partitions[0]
+	if p.ErrorCode != 0 || len(p.ActiveProducers) != 1 || p.ActiveProducers[0].ProducerID != 7 {
+		t.Errorf("%+v", p)
+	}
+}
+
 func TestWriteTxnMarkers(t *testing.T) {
 	b := newFakeBroker(t)
 	b.withTopic(t, "a", 1)

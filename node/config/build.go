@@ -47,12 +47,28 @@ func (c *Config) checkIdentity() error {
 
 // checkSecurity refuses what would be served less protected than asked for.
 func (c *Config) checkSecurity() error {
-	if class, _ := c.text("authorizer.class.name"); class != "" {
-		return c.errorAt("authorizer.class.name", "access control is not built yet, and without it everybody would be let in",
-			"remove it if that is meant")
+	switch class, _ := c.text("authorizer.class.name"); class {
+	case "":
+	case standardAuthorizer:
+		c.Authorizer = true
+	default:
+		return c.errorAt("authorizer.class.name", "this authorizer is not built, and without it everybody would be let in", "write "+standardAuthorizer)
+	}
+	users, _ := c.text("super.users")
+	for user := range strings.SplitSeq(users, ";") {
+		if user = strings.TrimSpace(user); user == "" {
+			continue
+		}
+		if kind, name, ok := strings.Cut(user, ":"); !ok || kind == "" || name == "" {
+			return c.errorAt("super.users", printable(user)+" is not a principal", "write principals like User:admin separated by semicolons")
+		}
+		c.SuperUsers = append(c.SuperUsers, user)
 	}
 	return nil
 }
+
+// standardAuthorizer is the authorizer that is built (KIP-801).
+const standardAuthorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 // buildLogDirs: log.dirs, or log.dir, or logs/ in the data directory.
 func (c *Config) buildLogDirs() error {

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/base64"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -50,6 +51,9 @@ func (c *Config) buildCluster() error {
 		if address, _ := c.text(key); address != "" && !reachableGossip(key, address) {
 			return c.errorAt(key, "not an address", "write host:port, as in 10.0.0.7:7946")
 		}
+	}
+	if c.Authorizer && c.Cluster() && !slices.Contains(c.SuperUsers, "User:ANONYMOUS") {
+		return c.errorAt("super.users", "the nodes of a cluster ask each other without authentication, and would be refused before they know any ACL", "add User:ANONYMOUS, and keep their listener from others")
 	}
 	if c.InterBrokerListener != "" && !strings.EqualFold(c.Listeners[c.InterBroker()].Name, c.InterBrokerListener) {
 		return c.errorAt("inter.broker.listener.name", "no listener is called that", "name one of listeners")

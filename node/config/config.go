@@ -31,6 +31,11 @@ type Config struct {
 	DescribePartitionsMax     int            `property:"max.request.partition.size.limit"`
 	HTTPListen                string         `property:"ringmill.http.listen"` // "" for none
 
+	// Access control. Without it everybody may do everything.
+	Authorizer              bool
+	SuperUsers              []string // principals, as in User:admin
+	AllowEveryoneWithoutACL bool     `property:"allow.everyone.if.no.acl.found"`
+
 	// Quotas.
 	QuotaWindows                 int `property:"quota.window.num"`
 	QuotaWindowSeconds           int `property:"quota.window.size.seconds"`
@@ -47,6 +52,8 @@ type Config struct {
 	BrokerSessionTimeoutMS  int64    `property:"broker.session.timeout.ms"`
 	BrokerHeartbeatMS       int64    `property:"broker.heartbeat.interval.ms"`
 	ControlledShutdown      bool     `property:"controlled.shutdown.enable"`
+	QuorumVoters            int      `property:"ringmill.quorum.voters"`
+	FormatMax               int16    `property:"ringmill.internal.format.max"`
 	QuorumFetchTimeoutMS    int64    `property:"controller.quorum.fetch.timeout.ms"`
 	QuorumElectionTimeoutMS int64    `property:"controller.quorum.election.timeout.ms"`
 
@@ -72,6 +79,8 @@ type Config struct {
 	DataDir                         string   `property:"ringmill.data.dir"`
 	LogDirs                         []string // at least one
 	JournalBytes                    int64    `property:"ringmill.journal.bytes"` // of each loop
+	ScrubIntervalMS                 int64    `property:"ringmill.scrub.interval.ms"`
+	ScrubBytesPerSecondMax          int64    `property:"ringmill.scrub.bytes.per.second.max"`
 	RetentionCheckIntervalMS        int64    `property:"log.retention.check.interval.ms"`
 	InitialTaskDelayMS              int64    `property:"log.initial.task.delay.ms"`
 	OffsetCheckpointIntervalMS      int64    `property:"log.flush.offset.checkpoint.interval.ms"`

@@ -139,17 +139,13 @@ func (p *Property) shownValue(text string) *string {
 	return &v
 }
 
-// synonyms lists a broker property's values over the layers: in each, the property's own and then those of what can stand
-// for it; of the defaults only its own, as Kafka does.
+// synonyms lists a broker property's values over the layers, as Kafka does: in each, the property's own and those of what can stand
+// for it, from the first of its own on.
 func (c *Config) synonyms(name string) []Synonym {
 	var found []Synonym
 	for _, layer := range layers {
-		names := alternativesOf(name)
-		if layer == DefaultConfig {
-			names = []string{name}
-		}
-		for _, n := range names {
-			if v, ok := c.at(layer, n); ok {
+		for _, n := range alternativesOf(name) {
+			if v, ok := c.at(layer, n); ok && (len(found) > 0 || n == name) {
 				found = append(found, brokerTable[n].synonymAt(layer, v))
 			}
 		}

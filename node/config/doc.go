@@ -39,7 +39,7 @@
 //
 // C1. A text that reached a field passed its row's type and Check (fill panics with BUG otherwise).
 //
-// C2. A setting that asks for protection which is not built (SSL, SASL, an authorizer) is refused, never ignored.
+// C2. A setting that asks for protection which is not built (SSL, SASL, an authorizer of one's own) is refused, never ignored.
 //
 // C3. A property without effect that somebody set is in Load's notices, by name, place and reason.
 //

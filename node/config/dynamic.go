@@ -18,8 +18,20 @@ const (
 	FollowerRate = "follower.replication.throttled.rate"
 )
 
-// dynamicTable holds the broker properties that are no part of Kafka's static configuration (QuotaConfig.brokerQuotaConfigs).
+// Drain is the property by which an operator takes leaders, and replicas, from a node: the controller does so. It is a node's own, and
+// set while nodes run.
+const Drain = "ringmill.drain"
+
+// Values of Drain.
+const (
+	DrainNone     = "none"
+	DrainLeaders  = "leaders"
+	DrainReplicas = "replicas"
+)
+
+// dynamicTable holds the broker properties that are no part of Kafka's static configuration (QuotaConfig.brokerQuotaConfigs), and ours.
 var dynamicTable = map[string]*Property{
+	Drain:        {Name: Drain, Type: String, Default: DrainNone, Check: oneOf(DrainNone, DrainLeaders, DrainReplicas), Update: PerBroker},
 	MoveRate:     dynamicRate(MoveRate),
 	LeaderRate:   dynamicRate(LeaderRate),
 	FollowerRate: dynamicRate(FollowerRate),
@@ -87,7 +99,11 @@ func ValidateDynamic(values map[string]string, perNode bool) error {
 func namesWith(keys []string, u Update) []string {
 	var found []string
 	for _, key := range keys {
-		if p, known := brokerTable[key]; known && p.Update == u {
+		p, known := brokerTable[key]
+		if !known {
+			p, known = dynamicTable[key]
+		}
+		if known && p.Update == u {
 			found = append(found, key)
 		}
 	}

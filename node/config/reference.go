@@ -54,7 +54,7 @@ var referenceSections = []referenceSection{
 	{"ringmill's own", "What Kafka has no name for.", ringmillProperties},
 	{"The node", "Who this node is.", identityProperties},
 	{"Cluster", "How nodes find each other and form one cluster. A node without `seeds` that expects no other is one of its own.", clusterProperties},
-	{"Replication", "How partitions are copied between nodes, and who leads them. `leader.replication.throttled.rate` and `follower.replication.throttled.rate`, in bytes a second, bound what throttled replicas copy; as in Kafka they are set on running nodes alone.", replicationProperties},
+	{"Replication", "How partitions are copied between nodes, and who leads them. `leader.replication.throttled.rate` and `follower.replication.throttled.rate`, in bytes a second, bound what throttled replicas copy; as in Kafka they are set on running nodes alone; so is `ringmill.drain` (docs/cluster.md), of one node.", replicationProperties},
 	{"Network", "Where clients are served and what one client may take.", networkProperties},
 	{"Quotas", "What client quotas are measured over; the quotas themselves are set with `ringmill quota`, `kafka-configs` or any Kafka admin tool.", quotaProperties},
 	{"Topics", "How topics are created and written to.", creationProperties},

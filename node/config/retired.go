@@ -31,10 +31,6 @@ var retired = []struct {
 		},
 	},
 	{
-		reason: "access control is not built yet",
-		names:  []string{"super.users", "allow.everyone.if.no.acl.found"},
-	},
-	{
 		reason:   "settings of one listener, but for max.connection.creation.rate, are not built yet",
 		prefixes: []string{"listener.name."},
 	},

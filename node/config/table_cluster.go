@@ -33,9 +33,11 @@ var quorumProperties = withoutEffect(
 // clusterProperties say how nodes find each other, and how long one may be silent.
 var clusterProperties = []Property{
 	effective("seeds", List, "", nil, ReadOnly,
-		"Gossip addresses, as host:port, of nodes to find the others by; without a port 7946. They are asked again until one answers. A node that has seeds is one of a cluster."),
+		"Gossip addresses, as host:port, of nodes to find the others by; without a port 7946. Each is asked until it has answered once, and again when no other node is seen. A node that has seeds is one of a cluster."),
 	effective("ringmill.bootstrap.expect", Int, "1", between(1, 1024), ReadOnly,
 		"How many fresh nodes form the metadata quorum by themselves, once they see each other. The same on all of them; nodes that come later join what there is. 1 without seeds: a node of its own."),
+	effective("ringmill.quorum.voters", Int, "3", between(0, 9), ReadOnly,
+		"How many nodes vote on the metadata. While there are fewer, a node that joined is made a voter; one that came back with another data directory takes the place of the voter that it was. Drained nodes are not. 0: who votes is an operator's to say."),
 	effective("ringmill.gossip.listen", String, "", nil, ReadOnly,
 		"Where nodes tell each other that they are there, as host:port, over TCP and UDP. Empty: port 7946 at the host of the first listener. Elsewhere than on a loopback address a key is needed."),
 	effective("ringmill.gossip.advertise", String, "", nil, ReadOnly,
@@ -52,6 +54,8 @@ var clusterProperties = []Property{
 		"Whether a node that stops has the controller lead its partitions elsewhere first."),
 	effective("controller.quorum.fetch.timeout.ms", Int, "2000", atLeast(0), ReadOnly,
 		"How long a voter hears nothing from the controller before it stands for election."),
+	internal(effective("ringmill.internal.format.max", Short, "1", between(1, 100), ReadOnly,
+		"The newest level of ringmill.format that this node says it knows: a test's way to have nodes of two releases.")),
 	awaited(effective("controller.quorum.election.timeout.ms", Int, "1000", atLeast(0), ReadOnly,
 		"How long a voter waits for the votes of an election before it stands again.")),
 }

@@ -198,6 +198,28 @@ func TestTopicsOwnValuesWin(t *testing.T) {
 	}
 }
 
+// TestSynonymsBeginWithTheOwn: what stands for a property is listed below a value of its own, and not alone. The values are those of
+// Apache Kafka 4.1.1.
+func TestSynonymsBeginWithTheOwn(t *testing.T) {
+	const retention, flush = "log.retention.ms", "log.flush.interval.ms"
+	c := load(t, Source{Set: []string{"log.retention.hours=24"}})
+	next, err := c.WithDynamic(nil, map[string]string{retention: "700000000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `log.retention.ms="700000000"@3 log.retention.hours="24"@4 log.retention.hours="168"@5`
+	for _, e := range append(next.DescribeBroker(), next.DescribeTopic(nil)...) {
+		if got := described(e); (e.Name == retention || e.Name == "retention.ms") && !strings.HasSuffix(got, "\t"+want) {
+			t.Errorf("\ngot  %s\nwant %s", got, want)
+		}
+	}
+	for _, e := range append(c.DescribeBroker(), c.DescribeTopic(nil)...) {
+		if (e.Name == retention || e.Name == "retention.ms" || e.Name == flush || e.Name == "flush.ms") && (len(e.Synonyms) > 0 || e.Source != DefaultConfig) {
+			t.Errorf("%s", described(e))
+		}
+	}
+}
+
 func TestDynamicLayers(t *testing.T) {
 	c := load(t, Source{Set: []string{"log.retention.ms=5", "log.retention.hours=1"}})
 	next, err := c.WithDynamic(map[string]string{"log.retention.ms": "7"}, map[string]string{"log.retention.ms": "6", "message.max.bytes": "99", "plugin.secret": "x"})
@@ -209,7 +231,7 @@ func TestDynamicLayers(t *testing.T) {
 		t.Errorf("topic %d, before %d, message %d", topic.RetentionMS, before.RetentionMS, topic.MaxMessageBytes)
 	}
 	for _, e := range next.DescribeTopic(map[string]string{"retention.ms": "8"}) {
-		if want := "retention.ms\t\"8\"\t1\t5\tfalse\tfalse\tretention.ms=\"8\"@1 log.retention.ms=\"7\"@2 log.retention.ms=\"6\"@3 log.retention.ms=\"5\"@4 log.retention.hours=\"1\"@4"; e.Name == "retention.ms" && described(e) != want {
+		if want := "retention.ms\t\"8\"\t1\t5\tfalse\tfalse\tretention.ms=\"8\"@1 log.retention.ms=\"7\"@2 log.retention.ms=\"6\"@3 log.retention.ms=\"5\"@4 log.retention.hours=\"1\"@4 log.retention.hours=\"168\"@5"; e.Name == "retention.ms" && described(e) != want {
 			t.Errorf("\ngot  %s\nwant %s", described(e), want)
 		}
 	}

@@ -108,28 +108,58 @@ func (FS) Stat(name string) (int64, error) {
 	return info.Size(), nil
 }
 
-// writeFileAtomic leaves no temporary file behind when it fails; what a crash leaves is for recovery to remove.
+// writeFileAtomic makes files for their owner alone, for the metadata holds credentials. It leaves no temporary file behind when it fails; what a crash leaves is for recovery to remove.
+// Two may write the same name at once, a roll and a truncation for one: each has the temporary file for itself until it is renamed.
 func writeFileAtomic(fsys FS, name string, data []byte) error {
 	temp := name + segment.TempSuffix
-	err := writeSynced(temp, data)
+	f, err := openAlone(temp)
 	if err == nil {
-		err = os.Rename(temp, name)
+		err = errors.Join(replace(f, temp, name, data), f.Close())
 	}
 	if err != nil {
-		os.Remove(temp)
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return fsys.SyncDir(filepath.Dir(name))
 }
 
-func writeSynced(name string, data []byte) error {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
+// openAlone opens or makes a file that nobody else has open so (flock(2)) and that is still called that.
+func openAlone(name string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		for err = syscall.EINTR; err == syscall.EINTR; {
+			err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		}
+		if err != nil {
+			return nil, errors.Join(&fs.PathError{Op: "flock", Path: name, Err: err}, f.Close())
+		}
+		held, err := f.Stat()
+		called, calledErr := os.Stat(name)
+		if err == nil && calledErr == nil && os.SameFile(held, called) {
+			return f, nil
+		}
+		if err = errors.Join(err, f.Close()); err != nil { // else who had it before has renamed or removed it
+			return nil, err
+		}
 	}
-	_, err = f.Write(data)
+}
+
+// replace writes temp and renames it. If that fails it is removed.
+func replace(f *os.File, temp, name string, data []byte) error {
+	err := f.Truncate(0)
+	if err == nil {
+		_, err = f.Write(data)
+	}
 	if err == nil {
 		err = f.Sync()
 	}
-	return errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(temp, name)
+	}
+	if err != nil {
+		os.Remove(temp)
+	}
+	return err
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -52,6 +54,20 @@ func TestWriteFileAtomicLeavesNoTemporaryFile(t *testing.T) {
 	}
 }
 
+func TestWriteFileAtomicIsForTheOwnerAlone(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a")
+	if err := (osfs.FS{}).WriteFileAtomic(name, []byte("secret")); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode := info.Mode(); mode != 0o600 {
+		t.Errorf("mode %v", mode)
+	}
+}
+
 func TestReadPastEnd(t *testing.T) {
 	f, err := osfs.FS{}.OpenFile(filepath.Join(t.TempDir(), "a"), segment.ReadWrite|segment.Create, 0o644)
 	if err != nil {
@@ -64,5 +80,32 @@ func TestReadPastEnd(t *testing.T) {
 	buf := make([]byte, 8)
 	if n, err := f.ReadAt(buf, 1); n != 2 || err != io.EOF || !bytes.Equal(buf[:2], []byte("bc")) {
 		t.Fatalf("read %d %v", n, err)
+	}
+}
+
+// Two who write the same file at once: it has what one of them wrote, and no part of the other's; nothing else is left. A roll and a truncation
+// once left leader epochs with the number of the one and the lines of the other.
+func TestWriteFileAtomicAtOnce(t *testing.T) {
+	var fsys osfs.FS
+	dir := t.TempDir()
+	name := filepath.Join(dir, "epochs")
+	texts := [][]byte{[]byte("3\na\nb\nc\n"), bytes.Repeat([]byte("4444\n"), 2000), []byte("1\n")}
+	var writers sync.WaitGroup
+	for _, text := range texts {
+		writers.Go(func() {
+			for range 100 {
+				if err := fsys.WriteFileAtomic(name, text); err != nil {
+					t.Error(err)
+				}
+				got, err := fsys.ReadFile(name)
+				if err != nil || !slices.ContainsFunc(texts, func(whole []byte) bool { return bytes.Equal(got, whole) }) {
+					t.Errorf("%d bytes, %.20q: %v", len(got), got, err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }

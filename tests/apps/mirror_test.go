@@ -15,9 +15,9 @@ import (
 	"github.com/ringmill/ringmill/tests/harness"
 )
 
-// mirror is MirrorMaker 2 in dedicated mode, from one server to another; either may be Apache Kafka's.
+// mirror is MirrorMaker 2 in dedicated mode, from one server or cluster to another; either may be Apache Kafka's.
 type mirror struct {
-	from, to *harness.Node
+	from, to *servers
 	app      *harness.Program
 	made     int // records in topic
 }
@@ -27,17 +27,18 @@ const (
 	readers         = "readers" // a group of the topic
 )
 
-func startMirror(t *testing.T, from, to *harness.Node, extra ...string) *mirror {
+func startMirror(t *testing.T, from, to *servers, extra ...string) *mirror {
 	t.Helper()
 	m := &mirror{from: from, to: to}
-	m.from.CreateNamedTopic(t, topic, 3, "retention.ms=123456789", "cleanup.policy=compact,delete")
+	m.from.createTopic(t, topic, 3, "retention.ms=123456789", "cleanup.policy=compact,delete")
+	replicas := fmt.Sprint(m.to.replicas())
 	properties := filepath.Join(t.TempDir(), "mirror.properties")
 	writeLines(t, properties, append(extra,
-		"clusters=from,to", "from.bootstrap.servers="+m.from.Address, "to.bootstrap.servers="+m.to.Address,
+		"clusters=from,to", "from.bootstrap.servers="+m.from.bootstrap(), "to.bootstrap.servers="+m.to.bootstrap(),
 		"from->to.enabled=true", "from->to.topics="+topic, "from->to.groups="+readers, "tasks.max=2",
-		"replication.factor=1", "checkpoints.topic.replication.factor=1", "heartbeats.topic.replication.factor=1",
-		"offset-syncs.topic.replication.factor=1", "offset.storage.replication.factor=1",
-		"config.storage.replication.factor=1", "status.storage.replication.factor=1",
+		"replication.factor="+replicas, "checkpoints.topic.replication.factor="+replicas, "heartbeats.topic.replication.factor="+replicas,
+		fmt.Sprint("offset-syncs.topic.replication.factor=", m.from.replicas()), "offset.storage.replication.factor="+replicas,
+		"config.storage.replication.factor="+replicas, "status.storage.replication.factor="+replicas,
 		"refresh.topics.interval.seconds=1", "refresh.groups.interval.seconds=1", "sync.topic.configs.interval.seconds=1",
 		"emit.checkpoints.interval.seconds=1", "sync.group.offsets.enabled=true", "sync.group.offsets.interval.seconds=1",
 		"offset.lag.max=0",                 // every offset can be translated
@@ -104,10 +105,10 @@ func sameRecord(a, b *kgo.Record) bool {
 // same tells null from empty.
 func same(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
 
-// consume reads count records as the group on a node, commits, and returns them.
-func consume(t *testing.T, node *harness.Node, topic string, count int) []*kgo.Record {
+// consume reads count records as the group, commits, and returns them.
+func consume(t *testing.T, on *servers, topic string, count int) []*kgo.Record {
 	t.Helper()
-	member := node.Client(t, kgo.ConsumerGroup(readers), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+	member := on.Client(t, kgo.ConsumerGroup(readers), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	defer member.Close()
 	records := pollAll(t, member, count)
@@ -169,6 +170,7 @@ func (m *mirror) wantPartitions(t *testing.T) {
 	if _, err := kadm.NewClient(m.from.Client(t)).UpdatePartitions(harness.Context(t), 5, topic); err != nil {
 		t.Fatal(err)
 	}
+	m.from.awaitPartitions(t, topic, 5)
 	m.produce(t, 4, 100)
 	admin := kadm.NewClient(m.to.Client(t))
 	harness.Eventually(t, "the mirrored topic has 5 partitions", func(ctx context.Context) error {
@@ -184,19 +186,49 @@ func (m *mirror) wantPartitions(t *testing.T) {
 // TestMirrorExactlyOnce: from node to node, with exactly-once; the target is ended by kill -9 while records come in.
 func TestMirrorExactlyOnce(t *testing.T) {
 	t.Parallel()
-	m := startMirror(t, harness.Start(t, harness.Options{}), harness.Start(t, harness.Options{}), "to.exactly.once.source.support=enabled",
+	m := startExactMirror(t, one(harness.Start(t, harness.Options{})), one(harness.Start(t, harness.Options{})))
+	for range kills(t) {
+		m.failing(t, m.to)
+	}
+	m.wantFollowed(t)
+}
+
+// TestMirrorBetweenClusters: from three nodes to three others; one of either is ended, and the others go on without it.
+func TestMirrorBetweenClusters(t *testing.T) {
+	t.Parallel()
+	m := startExactMirror(t, three(t, nil), three(t, nil))
+	for range kills(t) - 1 {
+		m.failing(t, m.to)
+		m.failing(t, m.from)
+	}
+	m.wantFollowed(t)
+}
+
+// startExactMirror waits until records come along.
+func startExactMirror(t *testing.T, from, to *servers) *mirror {
+	t.Helper()
+	m := startMirror(t, from, to, "to.exactly.once.source.support=enabled",
 		"dedicated.mode.enable.internal.rest=true", fmt.Sprintf("listeners=http://127.0.0.1:%d", harness.FreePort(t)))
 	for partition := range int32(3) {
 		m.produce(t, partition, 500)
 	}
 	m.wantMirrored(t)
-	for range kills(t) {
-		m.produce(t, 0, 2000)
-		m.to.Kill(t)
-		m.to.Restart(t)
+	return m
+}
+
+// failing ends one of the servers while records come in.
+func (m *mirror) failing(t *testing.T, on *servers) {
+	t.Helper()
+	m.produce(t, 0, 2000)
+	on.fail(t, func() {
 		m.produce(t, 2, 2000)
 		m.wantMirrored(t)
-	}
+	})
+}
+
+// wantFollowed: what else there is of the topic comes along.
+func (m *mirror) wantFollowed(t *testing.T) {
+	t.Helper()
 	m.wantConfigs(t)
 	m.wantTranslated(t)
 	m.wantPartitions(t)
@@ -205,13 +237,13 @@ func TestMirrorExactlyOnce(t *testing.T) {
 // TestMirrorFromKafka: a cluster of Apache Kafka is moved to a node, groups and all.
 func TestMirrorFromKafka(t *testing.T) {
 	t.Parallel()
-	startMirror(t, harness.StartKafka(t, harness.Options{}), harness.Start(t, harness.Options{})).wantMoved(t)
+	startMirror(t, one(harness.StartKafka(t, harness.Options{})), one(harness.Start(t, harness.Options{}))).wantMoved(t)
 }
 
 // TestMirrorToKafka: and back.
 func TestMirrorToKafka(t *testing.T) {
 	t.Parallel()
-	startMirror(t, harness.Start(t, harness.Options{}), harness.StartKafka(t, harness.Options{})).wantMoved(t)
+	startMirror(t, one(harness.Start(t, harness.Options{})), one(harness.StartKafka(t, harness.Options{}))).wantMoved(t)
 }
 
 // wantMoved: everything of the topic comes along.
@@ -221,7 +253,5 @@ func (m *mirror) wantMoved(t *testing.T) {
 		m.produce(t, partition, 500)
 	}
 	m.wantMirrored(t)
-	m.wantConfigs(t)
-	m.wantTranslated(t)
-	m.wantPartitions(t)
+	m.wantFollowed(t)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ringmill/ringmill/tests/harness"
@@ -28,10 +29,15 @@ func writeLines(t *testing.T, path string, lines ...string) {
 	}
 }
 
+// asked is what records are read from: a node, or servers.
+type asked interface {
+	Client(testing.TB, ...kgo.Opt) *kgo.Client
+}
+
 // committed is a consumer of a topic's committed records from its start.
-func committed(t *testing.T, node *harness.Node, topic string) *kgo.Client {
+func committed(t *testing.T, on asked, topic string) *kgo.Client {
 	t.Helper()
-	return node.Client(t, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+	return on.Client(t, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 }
 
@@ -51,21 +57,38 @@ func pollAll(t *testing.T, client *kgo.Client, count int) []*kgo.Record {
 }
 
 // awaitCommitted waits until a topic has so many committed records.
-func awaitCommitted(t *testing.T, node *harness.Node, topic string, count int) {
+func awaitCommitted(t *testing.T, on asked, topic string, count int) {
 	t.Helper()
-	client := committed(t, node, topic)
+	client := committed(t, on, topic)
 	defer client.Close()
 	pollAll(t, client, count)
+}
+
+// endOffsets are where a topic's partitions end now.
+func endOffsets(t *testing.T, on asked, topic string) map[int32]int64 {
+	t.Helper()
+	ends := map[int32]int64{}
+	harness.Eventually(t, "the ends of "+topic, func(ctx context.Context) error {
+		client := on.Client(t)
+		defer client.Close()
+		listed, err := kadm.NewClient(client).ListEndOffsets(ctx, topic)
+		if err == nil {
+			err = listed.Error()
+		}
+		listed.Each(func(o kadm.ListedOffset) { ends[o.Partition] = o.Offset })
+		return err
+	})
+	return ends
 }
 
 const endHeader = "end of the test's reading"
 
 // readToEnd returns every committed record that is in the topic now: it writes one behind them into each partition, and
 // leaves out those, and what other calls have written.
-func readToEnd(t *testing.T, node *harness.Node, topic string, partitions int32) []*kgo.Record {
+func readToEnd(t *testing.T, on asked, topic string, partitions int32) []*kgo.Record {
 	t.Helper()
 	mark := harness.Name("end")
-	producer := node.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	producer := on.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	defer producer.Close()
 	for partition := range partitions {
 		end := &kgo.Record{Topic: topic, Partition: partition, Key: []byte(mark), Value: []byte("0"),
@@ -74,7 +97,7 @@ func readToEnd(t *testing.T, node *harness.Node, topic string, partitions int32)
 			t.Fatal(err)
 		}
 	}
-	client := committed(t, node, topic)
+	client := committed(t, on, topic)
 	defer client.Close()
 	var records []*kgo.Record
 	for ends := int32(0); ends < partitions; {

@@ -21,8 +21,8 @@ func TestMain(m *testing.M) { harness.Main(m) }
 
 // wordCount is a run of tests/peers/apps/WordCount.java.
 type wordCount struct {
-	node                   *harness.Node
-	app                    *harness.Program
+	on                     *servers
+	apps                   []*harness.Program
 	input, output          string
 	repartition, changelog string
 	want                   map[string]int // of each word that was fed
@@ -31,17 +31,26 @@ type wordCount struct {
 
 const partitions = 4
 
-func startWordCount(t *testing.T) *wordCount {
+// startWordCount starts so many instances of the application. Where there are several, each keeps a copy of another's store.
+func startWordCount(t *testing.T, on *servers, instances int) *wordCount {
 	t.Helper()
-	w := &wordCount{input: "text", output: "counts", want: map[string]int{},
+	w := &wordCount{on: on, input: "text", output: "counts", want: map[string]int{},
 		repartition: "wordcount-words-repartition", changelog: "wordcount-counts-changelog"}
-	w.node = harness.Start(t, harness.Options{Properties: map[string]string{"log.cleaner.backoff.ms": "200"}})
-	w.node.CreateNamedTopic(t, w.input, partitions)
-	w.node.CreateNamedTopic(t, w.output, partitions)
+	on.createTopic(t, w.input, partitions)
+	on.createTopic(t, w.output, partitions)
+	for range instances {
+		w.startInstance(t, instances-1)
+	}
+	return w
+}
+
+func (w *wordCount) startInstance(t *testing.T, standbys int) {
+	t.Helper()
 	dir := t.TempDir()
 	properties := filepath.Join(dir, "streams.properties")
 	writeLines(t, properties,
-		"application.id=wordcount", "bootstrap.servers="+w.node.Address, "state.dir="+dir,
+		"application.id=wordcount", "bootstrap.servers="+w.on.bootstrap(), "state.dir="+dir,
+		fmt.Sprint("replication.factor=", w.on.replicas()), fmt.Sprint("num.standby.replicas=", min(standbys, 1)),
 		"processing.guarantee=exactly_once_v2",
 		"default.key.serde=org.apache.kafka.common.serialization.Serdes$StringSerde",
 		"default.value.serde=org.apache.kafka.common.serialization.Serdes$StringSerde",
@@ -50,8 +59,7 @@ func startWordCount(t *testing.T) *wordCount {
 		"main.consumer.session.timeout.ms=6000", "main.consumer.heartbeat.interval.ms=1000",
 		// the changelog is compacted within the test
 		"topic.segment.ms=1000", "topic.min.cleanable.dirty.ratio=0.01", "topic.max.compaction.lag.ms=1000")
-	w.app = harness.StartProgram(t, harness.JavaApp(t, "WordCount", properties, w.input, w.output)...)
-	return w
+	w.apps = append(w.apps, harness.StartProgram(t, harness.JavaApp(t, "WordCount", properties, w.input, w.output)...))
 }
 
 // feed produces the lines of this project's licence, and remembers their words.
@@ -69,7 +77,7 @@ func (w *wordCount) feed(t *testing.T) {
 		w.want[word]++
 		w.fed++
 	}
-	if err := w.node.Client(t).ProduceSync(harness.Context(t), records...).FirstErr(); err != nil {
+	if err := w.on.Client(t).ProduceSync(harness.Context(t), records...).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -77,40 +85,66 @@ func (w *wordCount) feed(t *testing.T) {
 // await reads committed counts until there are as many as asked for.
 func (w *wordCount) await(t *testing.T, count int) {
 	t.Helper()
-	awaitCommitted(t, w.node, w.output, count)
+	awaitCommitted(t, w.on, w.output, count)
 }
 
 // TestStreamsExactlyOnce: while a Streams application counts words, the node and the application are ended by kill -9 in turn;
 // what is committed is every word's 1, 2, 3 … to its number, each once and in this order.
 func TestStreamsExactlyOnce(t *testing.T) {
 	t.Parallel()
-	w := startWordCount(t)
+	w := startWordCount(t, one(harness.Start(t, harness.Options{Properties: quickCleaner})), 1)
+	w.fail(t, kills(t))
+	w.wantAll(t)
+	wantNoStreamsProtocol(t, w.on)
+}
+
+// TestStreamsOnThreeNodes: the same with two instances that have standby tasks, and a node of three ended; the others go on without it.
+func TestStreamsOnThreeNodes(t *testing.T) {
+	t.Parallel()
+	w := startWordCount(t, three(t, quickCleaner), 2)
+	w.fail(t, kills(t)-1)
+	w.wantAll(t)
+}
+
+// quickCleaner has a changelog compacted within the test.
+var quickCleaner = map[string]string{"log.cleaner.backoff.ms": "200"}
+
+// fail ends a node and an instance by turns, in the midst of counting.
+func (w *wordCount) fail(t *testing.T, times int) {
+	t.Helper()
 	w.feed(t)
 	w.await(t, 1) // it runs
-	for range kills(t) {
+	for i := range times {
 		w.feed(t)
 		w.await(t, w.fed*2/3) // part of it is under way
-		w.node.Kill(t)
-		w.node.Restart(t)
-		w.feed(t)
-		w.await(t, w.fed*2/3)
-		w.app.Kill(t)
-		w.app.Restart(t)
+		w.on.fail(t, func() {
+			w.feed(t)
+			w.await(t, w.fed*2/3)
+		})
+		app := w.apps[i%len(w.apps)]
+		app.Kill(t)
+		app.Restart(t)
 	}
+}
+
+// wantAll: every word is counted, and what the application keeps for itself is not kept for ever.
+func (w *wordCount) wantAll(t *testing.T) {
+	t.Helper()
 	w.await(t, w.fed)
 	w.wantCounts(t)
 	w.wantPurged(t)
-	w.app.Stop(t)
+	for _, app := range w.apps {
+		app.Stop(t)
+	}
 	w.wantCounts(t)
 	w.wantCompacted(t)
-	wantNoStreamsProtocol(t, w.node)
 }
 
 // wantCounts reads every committed count: an end record in each partition tells that none is missing.
 func (w *wordCount) wantCounts(t *testing.T) {
 	t.Helper()
 	got := map[string]int{}
-	for _, r := range readToEnd(t, w.node, w.output, partitions) {
+	for _, r := range readToEnd(t, w.on, w.output, partitions) {
 		word := string(r.Key)
 		count, err := strconv.Atoi(string(r.Value))
 		if err != nil || count != got[word]+1 {
@@ -131,7 +165,7 @@ func (w *wordCount) wantCounts(t *testing.T) {
 // wantPurged: Streams deletes what it has read of its repartition topic.
 func (w *wordCount) wantPurged(t *testing.T) {
 	t.Helper()
-	admin := kadm.NewClient(w.node.Client(t))
+	admin := kadm.NewClient(w.on.Client(t))
 	harness.Eventually(t, "most of the repartition topic is deleted", func(ctx context.Context) error {
 		starts, err := admin.ListStartOffsets(ctx, w.repartition)
 		if err != nil {
@@ -158,7 +192,7 @@ func sum(offsets kadm.ListedOffsets) (total int64) {
 func (w *wordCount) wantCompacted(t *testing.T) {
 	t.Helper()
 	harness.Eventually(t, "the changelog is compacted", func(context.Context) error {
-		records := readToEnd(t, w.node, w.changelog, partitions)
+		records := readToEnd(t, w.on, w.changelog, partitions)
 		last := map[string]bool{}
 		for _, r := range records {
 			last[string(r.Key)] = true
@@ -174,9 +208,9 @@ func (w *wordCount) wantCompacted(t *testing.T) {
 }
 
 // wantNoStreamsProtocol: the protocol of KIP-1071 is not finished in Apache Kafka 4.1 and not advertised by default.
-func wantNoStreamsProtocol(t *testing.T, node *harness.Node) {
+func wantNoStreamsProtocol(t *testing.T, on *servers) {
 	t.Helper()
-	answer, err := kmsg.NewPtrApiVersionsRequest().RequestWith(harness.Context(t), node.Client(t))
+	answer, err := kmsg.NewPtrApiVersionsRequest().RequestWith(harness.Context(t), on.Client(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,12 +49,7 @@ func coordinatorOf(t *testing.T, c *harness.Cluster, asked *harness.Node, kind i
 // committed are the values of a topic's committed records, as the first count of them are read.
 func committed(t *testing.T, c *harness.Cluster, topic string, count int) []string {
 	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(c.Addresses()...), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := c.Client(t, kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	got := harness.Values(harness.Poll(t, client, count))
 	slices.Sort(got)
 	return got
@@ -68,12 +63,7 @@ func TestTransactionsReachOtherNodes(t *testing.T) {
 	topic := createTopic(t, c.Nodes[0], 6, 3)
 	var want []string
 	for id := range 4 {
-		client, err := kgo.NewClient(kgo.SeedBrokers(c.Addresses()...), kgo.TransactionalID(fmt.Sprint("t", id)), kgo.DefaultProduceTopic(topic),
-			kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
+		client := c.Client(t, kgo.TransactionalID(fmt.Sprint("t", id)), kgo.DefaultProduceTopic(topic), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
 		for txn := range 10 {
 			if err := client.BeginTransaction(); err != nil {
 				t.Fatal(err)
@@ -125,10 +115,7 @@ func TestCopyIsExactOverKills(t *testing.T) {
 	for round := range 5 {
 		values := harness.Numbered(fmt.Sprintf("r%d-", round), each)
 		want = append(want, values...)
-		producer, err := kgo.NewClient(kgo.SeedBrokers(c.Addresses()...), kgo.DefaultProduceTopic(from))
-		if err != nil {
-			t.Fatal(err)
-		}
+		producer := c.Client(t, kgo.DefaultProduceTopic(from))
 		for _, v := range values {
 			producer.Produce(context.Background(), kgo.StringRecord(v), func(_ *kgo.Record, err error) {
 				if err != nil {
@@ -164,11 +151,10 @@ func TestCopyIsExactOverKills(t *testing.T) {
 	if got := committed(t, c, to, len(want)); !slices.Equal(got, want) {
 		t.Errorf("%d copies, want %d, each once", len(got), len(want))
 	}
-	admin := kadm.NewClient(c.Nodes[0].Client(t))
-	offsets, err := admin.FetchOffsets(harness.Context(t), group)
-	if err != nil {
-		t.Fatal(err)
-	}
+	// the last transaction's end comes to each of its partitions by itself: to the copies, which are read by now, and to the group's offsets
+	offsets := harness.Asked(t, c.Nodes[0], "the group's offsets", func(ctx context.Context, admin *kadm.Client) (kadm.OffsetResponses, error) {
+		return admin.FetchOffsets(kadm.RequireStable(ctx), group)
+	})
 	var sum int64
 	offsets.Each(func(o kadm.OffsetResponse) { sum += o.At })
 	if sum != int64(len(want)) {

@@ -65,12 +65,7 @@ func awaitAgreement(t *testing.T, nodes []*harness.Node, brokers ...int32) (cont
 func createTopic(t *testing.T, n *harness.Node, partitions int32, replicas int16) string {
 	t.Helper()
 	topic := harness.Name("topic")
-	answer := harness.Asked(t, n, "CreateTopics", func(ctx context.Context, admin *kadm.Client) (kadm.CreateTopicResponse, error) {
-		return admin.CreateTopic(ctx, partitions, replicas, nil, topic)
-	})
-	if answer.Err != nil && answer.Err != kerr.TopicAlreadyExists { // the answer to the first attempt may be lost
-		t.Fatalf("%s: %v %s", topic, answer.Err, answer.ErrMessage)
-	}
+	n.MakeTopic(t, topic, partitions, replicas)
 	return topic
 }
 
@@ -130,8 +125,8 @@ func awaitTopic(t *testing.T, n *harness.Node, topic string, check func(p *kmsg.
 	})
 }
 
-// TestAProduceToAnotherNodeIsRefused: only the leader of a partition takes its records.
-func TestAProduceToAnotherNodeIsRefused(t *testing.T) {
+// TestOnlyTheLeaderTellsOfOffsets: another node sends who asks for a partition's end on.
+func TestOnlyTheLeaderTellsOfOffsets(t *testing.T) {
 	t.Parallel()
 	c := harness.StartCluster(t, 3, nil)
 	topic := createTopic(t, c.Nodes[0], 1, 1)
@@ -187,12 +182,7 @@ func TestTheControllerIsKilled(t *testing.T) {
 	killed.Restart(t)
 	awaitAgreement(t, c.Nodes, 1, 2, 3)
 	for _, topic := range []string{before, after} {
-		awaitTopic(t, killed, topic, func(p *kmsg.MetadataResponseTopicPartition) error {
-			if p.Leader < 1 {
-				return fmt.Errorf("partition %d has no leader", p.Partition)
-			}
-			return nil
-		})
+		awaitTopic(t, killed, topic, hasLeader)
 	}
 }
 
@@ -207,12 +197,7 @@ func TestAllNodesRestart(t *testing.T) {
 	c.Restart(t)
 	awaitAgreement(t, c.Nodes, 1, 2, 3)
 	for _, n := range c.Nodes {
-		awaitTopic(t, n, topic, func(p *kmsg.MetadataResponseTopicPartition) error {
-			if p.Leader < 1 {
-				return fmt.Errorf("partition %d has no leader", p.Partition)
-			}
-			return nil
-		})
+		awaitTopic(t, n, topic, hasLeader)
 	}
 }
 
@@ -259,6 +244,13 @@ func quorumOf(t *testing.T, n *harness.Node) (voters, observers []int32) {
 }
 
 func noCheck(*kmsg.MetadataResponseTopicPartition) error { return nil }
+
+func hasLeader(p *kmsg.MetadataResponseTopicPartition) error {
+	if p.Leader < 1 {
+		return fmt.Errorf("partition %d has no leader", p.Partition)
+	}
+	return nil
+}
 
 // staysOpen connects, and says why the connection does not last: the socket of a killed process takes some for as long as the kernel needs to
 // end its ring.

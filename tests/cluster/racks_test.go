@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -23,7 +24,7 @@ func createAssigned(t *testing.T, n *harness.Node, replicas ...int32) string {
 	topic.ReplicaAssignment = append(topic.ReplicaAssignment, assignment)
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.Topics = append(req.Topics, topic)
-	client := connect(t, n)
+	client := n.Client(t)
 	harness.Eventually(t, "a topic with assigned replicas", func(ctx context.Context) error {
 		resp, err := client.Request(ctx, req)
 		if err != nil {
@@ -37,18 +38,8 @@ func createAssigned(t *testing.T, n *harness.Node, replicas ...int32) string {
 	return topic.Topic
 }
 
-func connect(t *testing.T, n *harness.Node, opts ...kgo.Opt) *kgo.Client {
-	t.Helper()
-	client, err := kgo.NewClient(append(opts, kgo.SeedBrokers(n.Address))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	return client
-}
-
 // TestConsumersReadInTheirRack: the leader sends a consumer to the replica in the consumer's rack (KIP-392), which serves it up to its high
-// watermark; a consumer of another rack stays.
+// watermark; a consumer of another rack stays. While that replica is gone, and while it lags, the consumer reads every record once all the same.
 func TestConsumersReadInTheirRack(t *testing.T) {
 	t.Parallel()
 	c := harness.StartCluster(t, 3, map[string]string{
@@ -57,26 +48,36 @@ func TestConsumersReadInTheirRack(t *testing.T) {
 	c.Add(t, map[string]string{"broker.rack": "far"})
 	topic := createAssigned(t, c.Nodes[0], 1, 4)
 	awaitInSync(t, c.Nodes[0], topic)
-	var want []string
-	for i := range 50 {
-		want = append(want, fmt.Sprint("record ", i))
-	}
-	c.Nodes[0].Produce(t, topic, want)
-
-	client := connect(t, c.Nodes[0], kgo.ConsumeTopics(topic), kgo.Rack("far"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	var got []string
-	for len(got) < len(want) {
-		fetches := client.PollFetches(harness.Context(t))
-		if err := fetches.Err(); err != nil {
-			t.Fatal(err)
+	client := c.Nodes[0].Client(t, kgo.ConsumeTopics(topic), kgo.Rack("far"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.RecheckPreferredReplicaInterval(500*time.Millisecond)) // its default is half an hour, also for a replica that is gone
+	var want, got []string
+	readOn := func(when string) {
+		var more []string
+		for range 50 {
+			more = append(more, fmt.Sprint("record ", len(want)+len(more)))
 		}
-		for _, r := range fetches.Records() {
-			got = append(got, string(r.Value))
+		c.Nodes[0].Produce(t, topic, more)
+		want = append(want, more...)
+		for len(got) < len(want) {
+			fetches := client.PollFetches(harness.Context(t))
+			if err := fetches.Err(); err != nil {
+				t.Fatal(when, ": ", err)
+			}
+			for _, r := range fetches.Records() {
+				got = append(got, string(r.Value))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%s: read %d records in the consumer's rack, want %d", when, len(got), len(want))
 		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("read %d records in the consumer's rack, want %d", len(got), len(want))
-	}
+	readOn("with a replica in its rack")
+	c.Nodes[3].Kill(t)
+	readOn("with that gone")
+	c.Nodes[3].Restart(t)
+	readOn("with that coming back")
+	awaitInSync(t, c.Nodes[0], topic)
+	readOn("with that in sync again")
 	for _, test := range []struct {
 		node, preferred int32
 		rack            string

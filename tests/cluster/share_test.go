@@ -27,11 +27,7 @@ func TestShareGroupOfManyNodes(t *testing.T) {
 	if res := harness.Ask[*kmsg.IncrementalAlterConfigsResponse](t, c.Nodes[0], req); res.Resources[0].ErrorCode != 0 {
 		t.Fatalf("configuration of group %s: %+v", group, res)
 	}
-	producer, err := kgo.NewClient(kgo.SeedBrokers(c.Addresses()...), kgo.DefaultProduceTopic(topic), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer producer.Close()
+	producer := c.Client(t, kgo.DefaultProduceTopic(topic), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
 	for _, prefix := range []string{"a", "b"} {
 		want := harness.Numbered(prefix, 300)
 		for _, v := range want {
@@ -44,7 +40,7 @@ func TestShareGroupOfManyNodes(t *testing.T) {
 		if err := producer.Flush(harness.Context(t)); err != nil {
 			t.Fatal(err)
 		}
-		out, said, err := harness.Command{Argv: harness.Java(t, "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
+		out, said, err := harness.Command{Timeout: harness.Patience, Argv: harness.Java(t, "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
 			"--bootstrap-server", strings.Join(c.Addresses(), ","), "--topic", topic, "--group", group, "--max-messages", "300", "--timeout-ms", "60000")}.Try()
 		got := strings.Fields(out)
 		slices.Sort(got)

@@ -33,9 +33,9 @@ group.id=cg$RUN
 config.storage.topic=cc-$RUN
 offset.storage.topic=co-$RUN
 status.storage.topic=cs-$RUN
-config.storage.replication.factor=1
-offset.storage.replication.factor=1
-status.storage.replication.factor=1
+config.storage.replication.factor=$RF
+offset.storage.replication.factor=$RF
+status.storage.replication.factor=$RF
 exactly.once.source.support=enabled
 P
 } > "$D/distributed.properties"

@@ -8,7 +8,7 @@ TESTS=${RUN_TESTS:-'^(TestPing|TestIssue.*|TestConsume.*|Test848.*|TestDirectPar
 cd "$S/pkg/kgo" && go test -c -o "$CONF_CACHE/kgo-$V.test" . > "$OUT/build.txt" 2>&1 || { summary 0 1 0; exit 1; }
 # PATTERN SECONDS
 run_tests() {
-  KGO_SEEDS=$BOOTSTRAP KGO_TEST_RF=1 KGO_TEST_RECORDS=${RECORDS:-20000} KGO_TEST_MAX_TOPIC_PARTS=${MAXPARTS:-8} KGO_TEST_UNSAFE=1 KGO_LOG_LEVEL=none \
+  KGO_SEEDS=$BOOTSTRAP KGO_TEST_RF=$RF KGO_TEST_RECORDS=${RECORDS:-20000} KGO_TEST_MAX_TOPIC_PARTS=${MAXPARTS:-8} KGO_TEST_UNSAFE=1 KGO_LOG_LEVEL=none \
     "$CONF_CACHE/kgo-$V.test" -test.v=test2json -test.timeout "$2s" -test.run "$1" 2>> "$OUT/stderr" | go tool test2json -p kgo >> "$OUT/out.json"
 }
 run_tests "$TESTS" "${TMO:-400}"

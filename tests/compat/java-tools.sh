@@ -7,7 +7,7 @@ topics() { j $T.TopicCommand --bootstrap-server "$B" "$@"; }
 groups() { j $T.consumer.group.ConsumerGroupCommand --bootstrap-server "$B" "$@"; }
 configs() { j kafka.admin.ConfigCommand --bootstrap-server "$B" "$@"; }
 perf() { j $T.ProducerPerformance --throughput -1 "$@" | tail -1; }
-new() { topics --create --topic "$1" --partitions "$2" --replication-factor 1 "${@:3}"; }
+new() { topics --create --topic "$1" --partitions "$2" --replication-factor "$RF" "${@:3}"; }
 A=jt-a$RUN; C=jt-b$RUN; IN=jt-in$RUN; TO=jt-out$RUN
 
 create() { new "$A" 4 && new "$C" 2 && new "jt-c$RUN" 1 --config cleanup.policy=compact; }

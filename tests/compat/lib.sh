@@ -1,4 +1,4 @@
-# sourced by every suite. Inputs: BOOTSTRAP, CONF_CACHE, OUT. Each check prints "ok NAME" or "FAIL NAME"; the last line is
+# sourced by every suite. Inputs: BOOTSTRAP, CONF_CACHE, OUT, RF. Each check prints "ok NAME" or "FAIL NAME"; the last line is
 # "N passed, N failed, N skipped".
 set -u
 BOOTSTRAP=${BOOTSTRAP:?set BOOTSTRAP=127.0.0.1:PORT[,...]}
@@ -8,6 +8,7 @@ CONF_CACHE=$(cd "$CONF_CACHE" && pwd)
 OUT=${OUT:-$CONF_CACHE/results/$(basename "$0" .sh)}
 rm -rf "$OUT" && mkdir -p "$OUT"
 RUN=$RANDOM
+RF=${RF:-1} # replicas of the topics that a suite makes
 PASSED=0 FAILED=0
 
 # need FILE-OR-PROGRAM PACKAGE... : installs Debian packages unless the file is there

@@ -11,7 +11,9 @@
 // A transaction commits, aborts, or is left open until its coordinator aborts it; some of those then ask for the commit, too late.
 // Producers, loops and a reader are killed too, producers by themselves
 // while they wait for an end. The clients are this package's test binary, started again with a role
-// (client_test.go). RINGMILL_TEST_SEED repeats what each decides, not when.
+// (client.go). RINGMILL_TEST_SEED repeats what each decides, not when.
+//
+// A [World] is the clients; package faults runs them on clusters, without those that ask one node for everything.
 //
 //	RINGMILL_TEST_KILLS  kill -9 of the node in a run (default 4; make soak: 200)
 //	RINGMILL_TEST_CUTS   power cuts in a run (default 2; make soak: 30)

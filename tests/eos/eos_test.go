@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"github.com/ringmill/ringmill/tests/harness"
+	"github.com/ringmill/ringmill/tests/load"
 	"github.com/ringmill/ringmill/tests/powercut"
 )
 
 // endingsInARound bounds a history: a node and its clients are new after so many endings.
 const endingsInARound = 10
 
-// properties let timeouts of transactions and of killed group members run out within a run.
-var properties = map[string]string{
-	"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
-	"group.min.session.timeout.ms":                                "1000",
+func TestMain(m *testing.M) {
+	RunIfClient()
+	harness.Main(m)
 }
 
 // TestExactlyOnce: over kill -9 of the node and of its clients, every committed record is there once, no aborted one was ever
@@ -23,19 +23,21 @@ func TestExactlyOnce(t *testing.T) {
 	kills := harness.Setting(t, "RINGMILL_TEST_KILLS", 4)
 	random := harness.Random(t)
 	for done := 0; done < kills; {
-		node := harness.Start(t, harness.Options{Properties: properties})
-		w := newWorld(t, node, random)
+		node := harness.Start(t, harness.Options{Properties: Properties})
+		w := Start(t, []*harness.Node{node}, nil, random)
 		round := min(endingsInARound, kills-done)
 		for range round {
 			w.moment()
 			node.Kill(t)
-			w.killSome()
+			w.KillSome()
 			node.Restart(t)
 		}
 		done += round
-		w.awaitProgress(30)
-		w.awaitLoop()
-		w.finish(20 * round)
+		w.AwaitProgress(30)
+		w.AwaitLoop()
+		if verdict := w.Finish(20 * round); verdict.Status == load.Unknown {
+			t.Errorf("no judgement: %s", verdict.Said)
+		}
 		node.Stop(t)
 		if t.Failed() {
 			t.Fatalf("after %d kills", done)
@@ -53,8 +55,8 @@ func TestExactlyOncePowerCut(t *testing.T) {
 	for done := 0; done < cuts; {
 		kind := []string{"ext4", "xfs"}[random.IntN(2)]
 		disk := powercut.New(t, kind, 2<<30)
-		node := harness.StartRingmill(t, harness.Options{Data: disk.Dir, Properties: properties})
-		w := newWorld(t, node, random)
+		node := harness.StartRingmill(t, harness.Options{Data: disk.Dir, Properties: Properties})
+		w := Start(t, []*harness.Node{node}, nil, random)
 		round := min(endingsInARound, cuts-done)
 		for range round {
 			w.moment()
@@ -67,13 +69,15 @@ func TestExactlyOncePowerCut(t *testing.T) {
 				node.Kill(t)
 			}
 			disk.Remount(t)
-			w.killSome()
+			w.KillSome()
 			node.Restart(t)
 		}
 		done += round
-		w.awaitProgress(30)
-		w.awaitLoop()
-		w.finish(20 * round)
+		w.AwaitProgress(30)
+		w.AwaitLoop()
+		if verdict := w.Finish(20 * round); verdict.Status == load.Unknown {
+			t.Errorf("no judgement: %s", verdict.Said)
+		}
 		node.Stop(t)
 		if t.Failed() {
 			t.Fatalf("after %d cuts on %s", done, kind)

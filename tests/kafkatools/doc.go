@@ -19,7 +19,10 @@
 //
 //	RINGMILL_TEST_PEER=kafka go test ./tests/kafkatools -update
 //
-// Those of testdata/twodirs are for a node with two log directories.
+// Those of testdata/twodirs are for a node with two log directories, those of testdata/threenodes for a cluster of three nodes, and those of
+// testdata/fournodes for one of three with a fourth that joined. Nodes are
+// ended and started again there, and states of partitions are waited for (`@ await TOPIC PARTITION LEADER REPLICAS ISR`). A command of theirs
+// that only reads is asked again while its answer is another than it should be: nodes follow their controller each at its own pace.
 //
 // All tools run in one Java process: see harness.Tools.
 package kafkatools

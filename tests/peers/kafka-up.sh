@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
 # Starts Apache Kafka 4.1.1 in KRaft combined mode on loopback. Idempotent per NAME.
 #   PORT=19092           PLAINTEXT listener of node 1; node n uses PORT+10*(n-1), the controller one port above
-#   NODES=1              1 or 3 combined broker and controller nodes
+#   NODES=1              how many combined broker and controller nodes the cluster begins with
+#   NODE=n               only node n of them, or a later one that joins; default: all
+#   PORTS="p1 p2 p3"     their PLAINTEXT listeners, where they do not follow from PORT
+#   DYNAMIC=0            1: a quorum whose voters can be changed (kraft.version 1), as of a cluster that is new in Kafka 4
+#   CLUSTER_ID=          the cluster's id, where nodes of one cluster have data of their own; default: kept with the data
 #   NAME=k$PORT          data under $KAFKA_DATA/$NAME, pids in node*.pid there
 #   HEAP=1g              512m when NODES=3
 #   PARTS=1              num.partitions
@@ -10,17 +14,28 @@
 #                        that lets ANONYMOUS do everything; users and passwords as the suites name them
 #   BASEID=1             node.id of the first node
 #   EXTRA="k=v k=v"      more lines for server.properties; the last line of a key wins
-#   FOREGROUND=0         1: become node 1 instead of starting it in the background
+#   FOREGROUND=0         1: become the node (NODE, or 1) instead of starting it in the background
 set -euo pipefail
 . "$(dirname "$0")/jars.sh"
 PORT=${PORT:-19092}; NODES=${NODES:-1}; NAME=${NAME:-k$PORT}; AUTH=${AUTH:-0}; AUTOCREATE=${AUTOCREATE:-true}
-HEAP=${HEAP:-$([ "$NODES" -gt 1 ] && echo 512m || echo 1g)}; PARTS=${PARTS:-1}; BASEID=${BASEID:-1}
+HEAP=${HEAP:-$([ "$NODES" -gt 1 ] && echo 512m || echo 1g)}; PARTS=${PARTS:-1}; BASEID=${BASEID:-1}; DYNAMIC=${DYNAMIC:-0}
+read -ra PORTS <<< "${PORTS:-}"
 D=$KAFKA_DATA/$NAME; mkdir -p "$D"
 CP="$KAFKA_LIBS/*"
 RF=$([ "$NODES" -ge 3 ] && echo 3 || echo 1); ISR=$([ "$NODES" -ge 3 ] && echo 2 || echo 1)
 LOGGING=(-Dlog4j2.configurationFile="$D/log4j2.properties")
 
-port_of() { echo $((PORT + 10 * ($1 - 1))); }
+port_of() { if [ "$1" -le ${#PORTS[@]} ]; then echo "${PORTS[$1 - 1]}"; else echo $((PORT + 10 * ($1 - 1))); fi; }
+
+# the controllers that the cluster begins with, each as printf has it of id, address and directory id
+controllers() {
+  local all="" i
+  for i in $(seq 1 "$NODES"); do
+    # shellcheck disable=SC2059 # the format is the caller's
+    all+="${all:+,}$(printf "$1" "$((i - 1 + BASEID))" "127.0.0.1:$(($(port_of "$i") + 1))" "$(printf 'directory-of-node-%03dA' "$i")")"
+  done
+  echo "$all"
+}
 
 write_log4j() {
   cat > "$D/log4j2.properties" <<L
@@ -37,6 +52,7 @@ L
 
 # a cluster id is 16 random bytes in URL-safe base64, and never starts with a dash
 cluster_id() {
+  if [ -n "${CLUSTER_ID:-}" ]; then echo "$CLUSTER_ID"; return; fi
   until [ -s "$D/cluster.id" ] && ! grep -q '^-' "$D/cluster.id"; do
     head -c 16 /dev/urandom | base64 | tr '+/' '-_' | cut -c1-22 > "$D/cluster.id"
   done
@@ -82,16 +98,17 @@ P
 # server.properties of node n; later lines win, so EXTRA comes last
 write_properties() {
   local n=$1 p; p=$(port_of "$n")
-  local listeners="PLAINTEXT://127.0.0.1:$p" voters="" i
+  local listeners="PLAINTEXT://127.0.0.1:$p" quorum i
   if [ "$AUTH" = 1 ]; then
     for i in SASL_PLAINTEXT:2 SSL:3 SASL_SSL:4; do listeners+=",${i%:*}://127.0.0.1:$((p + ${i#*:}))"; done
   fi
-  for i in $(seq 1 "$NODES"); do voters+="${voters:+,}$((i - 1 + BASEID))@127.0.0.1:$(($(port_of "$i") + 1))"; done
+  quorum=controller.quorum.voters=$(controllers '%s@%s%.0s')
+  if [ "$DYNAMIC" = 1 ]; then quorum=controller.quorum.bootstrap.servers=$(controllers '%.0s%s%.0s'); fi
   cat <<P
 process.roles=broker,controller
 node.id=$((n - 1 + BASEID))
 broker.rack=rack-$n
-controller.quorum.voters=$voters
+$quorum
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
 listeners=$listeners,CONTROLLER://127.0.0.1:$((p + 1))
@@ -122,12 +139,16 @@ P
 }
 
 format() {
-  local n=$1 users=()
+  local n=$1 users=() quorum=()
+  if [ "$DYNAMIC" = 1 ]; then
+    quorum=(--initial-controllers "$(controllers '%s@%s:%s')")
+    [ "$n" -le "$NODES" ] || quorum=(--no-initial-controllers)
+  fi
   if [ "$AUTH" = 1 ]; then
     users=(--add-scram 'SCRAM-SHA-256=[name=admin,password=admin-secret]' --add-scram 'SCRAM-SHA-512=[name=admin,password=admin-secret]'
       --add-scram 'SCRAM-SHA-256=[name=adminscram,password=admin-secret-256]' --add-scram 'SCRAM-SHA-512=[name=adminscram,password=admin-secret-512]')
   fi
-  java -cp "$CP" -Dkafka.logfile="$D/tool.log" "${LOGGING[@]}" kafka.tools.StorageTool format -t "$(cluster_id)" -c "$D/node$n.properties" "${users[@]}" \
+  java -cp "$CP" -Dkafka.logfile="$D/tool.log" "${LOGGING[@]}" kafka.tools.StorageTool format --ignore-formatted -t "$(cluster_id)" -c "$D/node$n.properties" "${quorum[@]}" "${users[@]}" \
     > "$D/format$n.out" 2>&1 || { cat "$D/format$n.out"; exit 1; }
 }
 
@@ -143,23 +164,24 @@ start() {
 
 await() {
   local n=$1
-  for _ in $(seq 1 120); do
+  for _ in $(seq 1 480); do # on a busy machine a start takes minutes
     if (exec 3<> "/dev/tcp/127.0.0.1/$(port_of "$n")") 2>/dev/null; then return; fi
     alive "$n" || { echo "node $n died"; tail -20 "$D/node$n.out" "$D/server$n.log"; exit 1; }
     sleep 0.5
   done
-  echo "node $n did not listen within a minute"; exit 1
+  echo "node $n did not listen within four minutes"; exit 1
 }
 
 write_log4j
 if [ "$AUTH" = 1 ] && [ ! -f "$D/ks.p12" ]; then make_keys > /dev/null 2>&1; fi
-for n in $(seq 1 "$NODES"); do
+read -ra STARTED <<< "${NODE:-$(seq -s ' ' 1 "$NODES")}"
+for n in "${STARTED[@]}"; do
   if alive "$n"; then echo "node $n is up already (pid $(cat "$D/node$n.pid"))"; continue; fi
   write_properties "$n" > "$D/node$n.properties"
   [ -f "$D/log$n/meta.properties" ] || format "$n"
   start "$n"
 done
-for n in $(seq 1 "$NODES"); do await "$n"; done
+for n in "${STARTED[@]}"; do await "$n"; done
 sleep 1
 b=""; for n in $(seq 1 "$NODES"); do b+="${b:+,}127.0.0.1:$(port_of "$n")"; done
 echo "BOOTSTRAP=$b"

@@ -99,6 +99,15 @@ func TestIdempotentWithoutSequence(t *testing.T) {
 // off sends what it had in flight again. Apache Kafka forgets all but one of those before the last roll, since that is what its
 // producer snapshot holds, and refuses their retries as out of order.
 func TestIdempotentWindowOutlivesKill(t *testing.T) {
+	idempotentWindowOutlives(t, (*harness.Node).Kill)
+}
+
+// TestIdempotentWindowOutlivesStop: the answers that a clean stop sends may not arrive.
+func TestIdempotentWindowOutlivesStop(t *testing.T) {
+	idempotentWindowOutlives(t, (*harness.Node).Stop)
+}
+
+func idempotentWindowOutlives(t *testing.T, end func(*harness.Node, testing.TB)) {
 	if harness.ChosenPeer() != harness.Ringmill {
 		t.Skip("Apache Kafka refuses these retries; the client starts over with a new epoch and stores its records twice")
 	}
@@ -115,7 +124,7 @@ func TestIdempotentWindowOutlivesKill(t *testing.T) {
 	for sequence := range int32(batches) {
 		wantCode(t, "produce", send(c, sequence).ErrorCode, nil)
 	}
-	node.Kill(t)
+	end(node, t)
 	node.Restart(t)
 	c = dial(t, node)
 	for sequence := int32(batches - 5); sequence < batches; sequence++ {

@@ -143,9 +143,18 @@ var nodeSweeps = []sweep{
 		{name: "of a kind that is none", request: func(s *scene) kmsg.Request { return quotaRequest(s.name("user"), "odd") }},
 	}},
 	{50, []exchange{
-		{name: "all users", request: func(*scene) kmsg.Request { return kmsg.NewPtrDescribeUserSCRAMCredentialsRequest() }},
+		{name: "all users", request: func(*scene) kmsg.Request { return kmsg.NewPtrDescribeUserSCRAMCredentialsRequest() }, trim: noUsers},
 		{name: "a user that has none", request: func(s *scene) kmsg.Request { return scramRequest(s.name("user")) }},
 		{name: "the same twice", request: func(s *scene) kmsg.Request { user := s.name("user"); return scramRequest(user, user) }},
+	}},
+	{51, []exchange{
+		{name: "a credential", request: func(s *scene) kmsg.Request { return setScramRequest(s.name("user"), 1) }},
+		{name: "of a mechanism that is none", request: func(s *scene) kmsg.Request { return setScramRequest(s.name("user"), 9) }},
+		{name: "one taken away that is not there", request: func(s *scene) kmsg.Request {
+			req := kmsg.NewPtrAlterUserSCRAMCredentialsRequest()
+			req.Deletions = []kmsg.AlterUserSCRAMCredentialsRequestDeletion{{Name: s.name("user"), Mechanism: 1}}
+			return req
+		}},
 	}},
 	{55, []exchange{
 		{name: "of another topic", request: func(s *scene) kmsg.Request { return quorumRequest("other") }},
@@ -188,6 +197,18 @@ func scramRequest(users ...string) *kmsg.DescribeUserSCRAMCredentialsRequest {
 	return req
 }
 
+// noUsers: other tests give users credentials.
+func noUsers(_ *scene, answer kmsg.Response) {
+	answer.(*kmsg.DescribeUserSCRAMCredentialsResponse).Results = nil
+}
+
+func setScramRequest(user string, mechanism int8) *kmsg.AlterUserSCRAMCredentialsRequest {
+	req := kmsg.NewPtrAlterUserSCRAMCredentialsRequest()
+	req.Upsertions = []kmsg.AlterUserSCRAMCredentialsRequestUpsertion{
+		{Name: user, Mechanism: mechanism, Iterations: 4096, Salt: []byte("salt"), SaltedPassword: []byte("salted")}}
+	return req
+}
+
 func quorumRequest(topic string) *kmsg.DescribeQuorumRequest {
 	return &kmsg.DescribeQuorumRequest{Topics: []kmsg.DescribeQuorumRequestTopic{{Topic: topic,
 		Partitions: []kmsg.DescribeQuorumRequestTopicPartition{{Partition: 0}}}}}
@@ -198,6 +219,9 @@ func onlyVoters(_ *scene, answer kmsg.Response) {
 	res := answer.(*kmsg.DescribeQuorumResponse)
 	for i := range res.Nodes {
 		res.Nodes[i].Listeners = nil
+	}
+	if len(res.Topics) == 0 { // it was refused
+		return
 	}
 	p := &res.Topics[0].Partitions[0]
 	p.HighWatermark, p.LeaderEpoch = 0, 0

@@ -12,7 +12,6 @@ var notSwept = map[wireKey]string{
 	17: "SaslHandshake: what it answers depends on the listener, and ringmill has no SASL yet",
 	36: "SaslAuthenticate: as above",
 	38: "CreateDelegationToken: as above", 39: "RenewDelegationToken: as above", 40: "ExpireDelegationToken: as above", 41: "DescribeDelegationToken: as above",
-	51: "AlterUserScramCredentials: as above",
 	64: "UnregisterBroker: there is one node",
 	// Their one version each needs share.version=1, which a new cluster does not have.
 	76: "ShareGroupHeartbeat: tests of share groups", 77: "ShareGroupDescribe: as above", 78: "ShareFetch: as above", 79: "ShareAcknowledge: as above",

@@ -73,7 +73,7 @@ func TestEveryVersion(t *testing.T) {
 		name := fmt.Sprintf("%02d-%s", key, kmsg.NameForKey(api.ApiKey))
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			holdGolden(t, name, row.run(t, node, max(api.MinVersion, lowest[key]), api.MaxVersion))
+			holdGolden(t, "versions", name, row.run(t, node, max(api.MinVersion, lowest[key]), api.MaxVersion))
 		})
 	}
 }
@@ -127,9 +127,9 @@ func writeEntry(out *strings.Builder, name string, first, last int16, text strin
 	fmt.Fprintf(out, "== %s %s\n%s\n", name, versions, text)
 }
 
-func holdGolden(t *testing.T, name, got string) {
+func holdGolden(t *testing.T, folder, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", "versions", name+".txt")
+	path := filepath.Join("testdata", folder, name+".txt")
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

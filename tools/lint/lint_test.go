@@ -25,7 +25,7 @@ func readModule(t *testing.T) []*File {
 func TestRules(t *testing.T) {
 	files := readModule(t)
 	for name, check := range map[string]func(*File) []Finding{
-		"format": CheckFormat, "arrows": CheckArrows, "state": CheckState, "names": CheckPackageName, "docs": CheckDocs(files), "size": CheckSize,
+		"format": CheckFormat, "arrows": CheckArrows, "state": CheckState, "durable": CheckDurable, "names": CheckPackageName, "docs": CheckDocs(files), "size": CheckSize,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, f := range files {

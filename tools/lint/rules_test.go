@@ -73,6 +73,11 @@ func f(c chan int) {
 			[]string{"control/member/bootstrap.go:2: import of os in state code: files are reached through segment.FS"}},
 		{"a test", "segment/a_test.go", "package segment\nimport \"os\"\nvar _ = os.Open", CheckState, nil},
 
+		{"not synced", "node/a.go", "package node\nimport \"os\"\nvar _ = os.Rename", CheckDurable,
+			[]string{"node/a.go:3: os.Rename: nothing syncs the file and its name; use segment.FS"}},
+		{"by the seam", "node/a.go", "package node\nfunc f(fs FS) { fs.Rename() }", CheckDurable, nil},
+		{"the seam itself", "segment/osfs/a.go", "package osfs\nimport \"os\"\nvar _ = os.Rename", CheckDurable, nil},
+
 		{"said", "wire/a.go", `package wire
 // A is.
 type A int

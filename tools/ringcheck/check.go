@@ -25,17 +25,30 @@ type Verdict struct {
 	Records    int         `json:"records"` // in the final logs
 	Retried    int         `json:"retried"` // duplicates of producers that are not idempotent: counted, no violation
 	Partitions int         `json:"partitions"`
+	Marks      int         `json:"marks"`  // answers of leaders to who they are and what is safe
+	Faults     int         `json:"faults"` // that the run injected
+	Idle       []string    `json:"idle"`   // faults that changed nothing, and what could not be judged in time
+	Admin      int         `json:"admin"`  // operations on the metadata
 	Violations []Violation `json:"violations"`
 	Dropped    int         `json:"dropped"` // violations beyond witnessesMax
 }
 
 // Check judges every partition of a history. It consumes the history: sends and records are sorted in place.
 func Check(h *History) Verdict {
-	var v Verdict
+	v := Verdict{Faults: len(h.Faults)}
 	for _, p := range h.Partitions() {
 		c := checker{Partition: p, verdict: &v, count: map[string]int{}}
+		c.checkLeaders()
+		c.checkMarks()
+		c.checkReplicas()
 		c.check()
 	}
+	for _, f := range h.Faults {
+		if !f.Bit {
+			v.Idle = append(v.Idle, "a fault did not bite: "+f.Kind)
+		}
+	}
+	h.checkAdmin(&v)
 	return v
 }
 
@@ -64,6 +77,7 @@ func (c *checker) check() {
 		return
 	}
 	c.checkFinalShape() // first: the others search Final by offset
+	c.checkPlaceless()
 	c.checkAcknowledged()
 	c.checkTwice()
 	c.checkFailed()
@@ -114,6 +128,35 @@ func (c *checker) at(offset int64) (Record, bool) {
 	}
 	return c.Final[i], true
 }
+
+// checkPlaceless is I1 for records that were acknowledged without an offset. Each gets the offset at which it is, so that the rest is judged as
+// of the others; what is not there is judged no further, and proves nothing if some of the log was removed by retention.
+func (c *checker) checkPlaceless() {
+	if !slices.ContainsFunc(c.Sends, placeless) {
+		return
+	}
+	type name struct{ process, counter uint32 }
+	places := make(map[name]int64, len(c.Final))
+	for _, r := range c.Final {
+		places[name{r.Process, r.Counter}] = r.Offset
+	}
+	for i, s := range c.Sends {
+		if !placeless(s) {
+			continue
+		}
+		place, ok := places[name{s.Process, s.Counter}]
+		if c.Sends[i].Offset = place; ok {
+			continue
+		}
+		c.Sends[i].Outcome = Info
+		if c.Start == 0 {
+			c.report("I1", "record %d/%d was acknowledged without an offset (t1 %d) and is nowhere", s.Process, s.Counter, s.End)
+		}
+	}
+}
+
+// placeless tells of a record that was acknowledged without an offset.
+func placeless(s Send) bool { return s.Outcome == OK && s.Offset < 0 }
 
 // checkAcknowledged is I1. Offsets below Start were removed by retention and prove nothing.
 func (c *checker) checkAcknowledged() {

@@ -53,6 +53,10 @@ func TestPlantedViolations(t *testing.T) {
 	}{
 		{"acknowledged record lost from the end", finalTail, final(4, "[3,2,0]"), "I1"},
 		{"acknowledged record lost and replaced", finalTail, final(5, "[3,2,0],[4,1,2]"), "I1"},
+		{"acknowledged without an offset and lost", `"counter":2,"idempotent":true}`, `"counter":2,"idempotent":true}
+{"op":"send","t0":5,"t1":9,"proc":1,"res":"ok","topic":"t","part":0,"counter":9,"offset":-1,"idempotent":true}`, "I1"},
+		{"acknowledged without an offset, below an earlier one", `"t0":3,"t1":4,"proc":1,"res":"ok","topic":"t","part":0,"counter":1,"offset":1`,
+			`"t0":11,"t1":12,"proc":1,"res":"ok","topic":"t","part":0,"counter":1,"offset":-1`, "I6"},
 		{"no final log", "final", "poll", "I1"},
 		{"twice with idempotence", finalTail, final(6, "[3,2,0],[4,1,3],[5,1,3]"), "I2"},
 		{"refused record is there", finalTail, final(6, "[3,2,0],[4,1,3],[5,2,1]"), "I3"},
@@ -78,6 +82,14 @@ func TestPlantedViolations(t *testing.T) {
 			}
 			t.Errorf("%s was not found", row.invariant)
 		})
+	}
+}
+
+// A record may be acknowledged without its offset: it is where it is.
+func TestAcknowledgedWithoutOffset(t *testing.T) {
+	v := judge(t, strings.Replace(sound, `"counter":3,"offset":4`, `"counter":3,"offset":-1`, 1))
+	if v.Acked != 4 || len(v.Violations) != 0 {
+		t.Errorf("%d acknowledged, violations %+v", v.Acked, v.Violations)
 	}
 }
 

@@ -18,7 +18,8 @@
 //
 // # Invariants
 //
-//	I1  no acknowledged record is lost: each ok send is in the final log, at its offset
+//	I1  no acknowledged record is lost: each ok send is in the final log, at its offset. The offset -1 is that of a client that was
+//	    not told: librdkafka takes what was answered to a later batch for what it has no answer to; such a record is anywhere
 //	I2  no record of an idempotent producer is there twice
 //	I3  no record is there whose send definitely failed
 //	I4  order: the counters of one idempotent sender grow with the offsets of its partition
@@ -27,6 +28,30 @@
 //	    record was acknowledged, and covers its offset, returns it
 //	G   no gap: the final log has a record at every offset from start to end (these histories have no transactions
 //	    and no compaction, so each offset is a record)
+//
+// # Clusters
+//
+// Histories of several nodes have these lines too:
+//
+//	{"op":"leader","t1":50,"topic":"t","part":0,"epoch":3,"node":2}                            some node's metadata: who leads in an epoch
+//	{"op":"mark","t0":50,"t1":51,"topic":"t","part":0,"epoch":3,"node":2,"high":43}            a leader's answer in an epoch: records below are safe
+//	{"op":"replica","topic":"t","part":0,"node":2,"end":43,"sum":"5f1e"}                       in the end: a checksum of all batches that its files have
+//	{"op":"fault","t0":20,"t1":30,"kind":"kill -9 of the leader","bit":true}                   what was done; bit: whether that changed anything
+//	{"op":"admin","t0":5,"t1":9,"proc":7,"kind":"create","key":"u","value":"3","res":"ok"}     an operation on a topic's metadata
+//
+// Operations are create (value: partitions), delete, grow (value: partitions), alter (value: one property's new value) and read (value: what
+// was found, "absent" or "partitions/property"). Outcomes are ok, exists, absent, refused, and info where there was no answer.
+//
+//	I7   published high watermarks never go back: no leader answers with less than one of its epoch or of an older one had
+//	     answered before it was asked; and nothing that was published is missing in the final log. (A leader that does not know yet
+//	     that it is none may answer with what was true in its epoch: I8 and I1 say that it acknowledges nothing.)
+//	I8   one leader an epoch: all metadata agree, and nobody else answers in it
+//	I12  in the end all replicas have the same bytes, up to the end of the log
+//	I13  operations on a topic are linearizable (porcupine): there is one order of them in which all have the outcomes that they
+//	     had, and each lies between its begin and its end. One that was refused may have had its effect within that time and
+//	     have been repeated between nodes, as in Apache Kafka
+//
+// A fault that did not bite leaves nothing to judge: exit status 2.
 //
 // # Transactions
 //
@@ -62,8 +87,8 @@
 //	L3   nothing is made twice from one offset, or from an offset that has no committed record
 //	L4   what is made from one partition keeps its order
 //
-// Exit status: 0 all hold, 1 a violation, with its shortest witness, 2 no judgement: unreadable histories, or too few
-// acknowledged records to mean anything.
+// Exit status: 0 all hold, 1 a violation, with its shortest witness, 2 no judgement: unreadable histories, too few
+// acknowledged records to mean anything, or a fault that did not bite.
 //
 // # Memory
 //

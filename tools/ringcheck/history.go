@@ -30,7 +30,7 @@ type Record struct {
 // Send is one attempt to append a record.
 type Send struct {
 	Begin, End int64 // ns
-	Offset     int64 // only if OK
+	Offset     int64 // only if OK; -1: the client was not told
 	Counter    uint32
 	Process    uint32
 	Outcome    Outcome
@@ -53,6 +53,9 @@ type Partition struct {
 	Final      []Record // in the order they were read
 	Start, End int64    // the final log's offsets; End is exclusive
 	hasFinal   bool
+	Leaders    []Leader
+	Marks      []Mark
+	Replicas   []Replica
 }
 
 // line is one line of a history.
@@ -71,12 +74,22 @@ type line struct {
 	Start      int64       `json:"start"`
 	End        int64       `json:"end"`
 	Recs       [][3]uint64 `json:"recs"`
+	Node       int32       `json:"node"`
+	Epoch      int32       `json:"epoch"`
+	High       int64       `json:"high"`
+	Sum        string      `json:"sum"`
+	Kind       string      `json:"kind"`
+	Bit        bool        `json:"bit"`
+	Key        string      `json:"key"`
+	Value      string      `json:"value"`
 }
 
 // History is what all clients saw, by partition.
 type History struct {
 	partitions map[string]*Partition
 	names      []string // in order of appearance, so that a run says the same twice
+	Faults     []Fault
+	Admin      []AdminOp
 }
 
 // NewHistory is empty.
@@ -125,10 +138,26 @@ func (h *History) add(raw []byte) error {
 	if err := json.Unmarshal(raw, &l); err != nil {
 		return err
 	}
+	switch l.Op {
+	case "fault":
+		h.Faults = append(h.Faults, Fault{Kind: l.Kind, Bit: l.Bit})
+		return nil
+	case "admin":
+		return h.addAdmin(l)
+	}
 	p := h.partition(l.Topic, l.Part)
 	switch l.Op {
 	case "send":
 		return p.addSend(l)
+	case "leader":
+		p.Leaders = append(p.Leaders, Leader{Epoch: l.Epoch, Node: l.Node})
+		return nil
+	case "mark":
+		p.Marks = append(p.Marks, Mark{Begin: l.T0, End: l.T1, High: l.High, Epoch: l.Epoch, Node: l.Node})
+		return nil
+	case "replica":
+		p.Replicas = append(p.Replicas, Replica{Node: l.Node, End: l.End, Sum: l.Sum})
+		return nil
 	case "poll":
 		first := len(p.polled)
 		p.polled = appendRecords(p.polled, l.Recs)

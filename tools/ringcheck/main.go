@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // Exit statuses: see the package's documentation.
@@ -41,6 +42,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitUnknown
 	case len(f.violations) > 0:
 		return exitViolation
+	case len(f.idle) > 0:
+		fmt.Fprintf(stderr, "ringcheck: no judgement: %s\n", strings.Join(f.idle, "; "))
+		return exitUnknown
 	case f.weight < *minAcked:
 		fmt.Fprintf(stderr, "ringcheck: only %d %s, %d are needed for a judgement\n", f.weight, f.weighs, *minAcked)
 		return exitUnknown
@@ -56,6 +60,7 @@ type findings struct {
 	summary    string
 	weight     int // how much the histories prove
 	weighs     string
+	idle       []string // why there is no judgement although nothing is wrong
 }
 
 func judgeSends(files []string) (findings, error) {
@@ -65,8 +70,8 @@ func judgeSends(files []string) (findings, error) {
 	}
 	v := Check(history)
 	return findings{verdict: v, violations: v.Violations, dropped: v.Dropped, weight: v.Acked, weighs: "records were acknowledged",
-		summary: fmt.Sprintf("%d acknowledged, %d unknown, %d refused, %d in %d logs, %d retried",
-			v.Acked, v.Unknown, v.Failed, v.Records, v.Partitions, v.Retried)}, nil
+		idle: v.Idle, summary: fmt.Sprintf("%d acknowledged, %d unknown, %d refused, %d in %d logs, %d retried; %d faults, %d marks, %d operations on metadata",
+			v.Acked, v.Unknown, v.Failed, v.Records, v.Partitions, v.Retried, v.Faults, v.Marks, v.Admin)}, nil
 }
 
 func judgeTransactions(files []string) (findings, error) {

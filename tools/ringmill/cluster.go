@@ -3,11 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -19,12 +21,12 @@ import (
 func (a *app) clusterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cluster",
-		Short:   "Show the cluster's nodes, its controller and what is wrong with its partitions",
+		Short:   "Show the cluster and what is wrong with it, and spread its partitions",
 		GroupID: groupCluster,
 	}
 	onlyWithSubcommand(cmd)
 	a.client.register(cmd)
-	cmd.AddCommand(a.clusterStatus())
+	cmd.AddCommand(a.clusterStatus(), a.clusterBalance(), a.clusterUpgrade())
 	return cmd
 }
 
@@ -97,20 +99,94 @@ func readClusterStatus(ctx context.Context, client *kgo.Client) (*clusterStatus,
 	if err := s.readNodes(ctx, client); err != nil {
 		return nil, err
 	}
-	if err := s.readQuorum(ctx, client); err != nil {
-		return nil, err
-	}
 	topics, err := kadm.NewClient(client).ListTopicsWithInternal(ctx)
 	if err != nil {
 		return nil, cause(err)
 	}
+	eligible := readEligible(ctx, client, topics)
+	if err := s.readQuorum(ctx, client); err != nil {
+		return nil, err
+	}
 	s.nodeProblems()
+	if s.Controller < 0 {
+		s.reach(ctx, client)
+	}
+	var lacking []problem // after those without a leader, which are worse
 	for _, t := range topics.Sorted() {
 		for _, p := range t.Partitions.Sorted() {
 			s.count(p)
+			switch {
+			case p.Leader < 0:
+				s.Problems = append(s.Problems, leaderless(p, eligible[partition{p.Topic, p.Partition}]))
+			case len(p.ISR) < len(p.Replicas):
+				lacking = append(lacking, s.underReplicated(p))
+			}
 		}
 	}
+	s.Problems = append(s.Problems, lacking...)
 	return s, nil
+}
+
+// statusPatience is how long a node may take for one of the questions without whose answer there is something to tell: two of them leave time for
+// the rest.
+const statusPatience = 3 * time.Second
+
+// readEligible asks which replicas have all that was acknowledged of the partitions that have no leader (KIP-966): the eligible ones, else
+// those that were in the in-sync set last. Nodes that know no such request tell nothing.
+func readEligible(ctx context.Context, client *kgo.Client, topics kadm.TopicDetails) map[partition][]int32 {
+	req := kmsg.NewPtrDescribeTopicPartitionsRequest()
+	for _, t := range topics.Sorted() {
+		if slices.ContainsFunc(t.Partitions.Sorted(), func(p kadm.PartitionDetail) bool { return p.Leader < 0 }) {
+			asked := kmsg.NewDescribeTopicPartitionsRequestTopic()
+			asked.Topic = t.Topic
+			req.Topics = append(req.Topics, asked)
+		}
+	}
+	eligible := make(map[partition][]int32)
+	ctx, cancel := context.WithTimeout(ctx, statusPatience)
+	defer cancel()
+	for len(req.Topics) > 0 {
+		resp, err := req.RequestWith(ctx, client)
+		if err != nil {
+			break
+		}
+		for _, t := range resp.Topics {
+			for _, p := range t.Partitions {
+				if t.Topic == nil {
+					continue
+				}
+				known := slices.Concat(p.ISR, p.EligibleLeaderReplicas)
+				if len(known) == 0 {
+					known = p.LastKnownELR
+				}
+				eligible[partition{*t.Topic, p.Partition}] = known
+			}
+		}
+		if resp.NextCursor == nil {
+			break
+		}
+		cursor := kmsg.NewDescribeTopicPartitionsRequestCursor()
+		cursor.Topic, cursor.Partition = resp.NextCursor.Topic, resp.NextCursor.Partition
+		req.Cursor = &cursor
+	}
+	return eligible
+}
+
+// reachPatience is how long a node may take to answer when it is asked whether it is there.
+const reachPatience = time.Second
+
+// reach asks each node whether it is there. Without a controller nobody fences those that are not, and what the metadata say of them is old.
+func (s *clusterStatus) reach(ctx context.Context, client *kgo.Client) {
+	for _, n := range s.Nodes {
+		limited, cancel := context.WithTimeout(ctx, reachPatience)
+		_, err := client.Broker(int(n.ID)).Request(limited, kmsg.NewPtrApiVersionsRequest())
+		cancel()
+		if err != nil && !n.Fenced {
+			s.Problems = append(s.Problems, problem{
+				fmt.Sprintf("node %d (%s) does not answer: %v", n.ID, n.Address, innermost(err)), "start it, or see in its log why it does not answer",
+			})
+		}
+	}
 }
 
 // readNodes asks for all nodes, those that are fenced too (KIP-1073).
@@ -134,16 +210,27 @@ func (s *clusterStatus) readNodes(ctx context.Context, client *kgo.Client) error
 	return nil
 }
 
-// readQuorum asks who votes on the metadata. A node that has no quorum refuses, and then nothing is told.
+// readQuorum asks the controller who votes on the metadata. A node that has no quorum refuses, and then nothing is told; nor is it where there
+// is no controller, or none answers.
 func (s *clusterStatus) readQuorum(ctx context.Context, client *kgo.Client) error {
+	if s.Controller < 0 {
+		return nil
+	}
 	req := kmsg.NewPtrDescribeQuorumRequest()
 	t := kmsg.NewDescribeQuorumRequestTopic()
 	t.Topic = metadataTopic
 	t.Partitions = append(t.Partitions, kmsg.NewDescribeQuorumRequestTopicPartition())
 	req.Topics = append(req.Topics, t)
-	resp, err := req.RequestWith(ctx, client)
+	limited, cancel := context.WithTimeout(ctx, statusPatience)
+	defer cancel()
+	resp, err := req.RequestWith(limited, client)
+	silent := limited.Err() != nil && ctx.Err() == nil // as a node is whose controller has just gone, until it knows
+	if err = cause(err); errors.Is(err, errNoController) || err != nil && silent {
+		s.Controller = -1
+		return nil
+	}
 	if err != nil {
-		return cause(err)
+		return err
 	}
 	if resp.ErrorCode != 0 || len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
 		return nil
@@ -169,13 +256,19 @@ func (s *clusterStatus) readQuorum(ctx context.Context, client *kgo.Client) erro
 // metadataTopic names the quorum's log in requests.
 const metadataTopic = "__cluster_metadata"
 
+// leaves says what takes a node out of the metadata quorum, by its part in it.
+var leaves = map[string]string{
+	"voter":    "RemoveRaftVoter (kafka-metadata-quorum.sh remove-controller)",
+	"observer": "UnregisterBroker (kafka-cluster.sh unregister)",
+}
+
 // member notes a node's part in the quorum. One that is no broker of the cluster is told of as well.
 func (s *clusterStatus) member(id int32, part string, lag int64) {
 	i := slices.IndexFunc(s.Nodes, func(n clusterNode) bool { return n.ID == id })
 	if i < 0 {
 		s.Problems = append(s.Problems, problem{
 			fmt.Sprintf("%s %d of the metadata quorum is no node of the cluster", part, id),
-			"start it again, or, if it is gone for good, take it out with RemoveRaftVoter (kafka-metadata-quorum.sh remove-controller)",
+			"start it again, or, if it is gone for good, take it out with " + leaves[part],
 		})
 		return
 	}
@@ -184,19 +277,23 @@ func (s *clusterStatus) member(id int32, part string, lag int64) {
 
 func (s *clusterStatus) nodeProblems() {
 	if s.Controller < 0 {
-		s.Problems = append(s.Problems, problem{"there is no controller", "start so many voters that more than half of them run and reach each other"})
+		s.Problems = append(s.Problems, problem{
+			"there is no controller: nothing is decided, and what is shown is what was decided last",
+			"start so many voters that more than half of them run and reach each other",
+		})
 	}
 	for _, n := range s.Nodes {
 		if n.Fenced {
 			s.Problems = append(s.Problems, problem{
 				fmt.Sprintf("node %d (%s) is fenced", n.ID, n.Address),
-				"start it, or see why it does not reach the controller; if it is gone for good, reassign its partitions and unregister it",
+				fmt.Sprintf("start it, or see in its log why it does not reach the controller; if it is gone for good, ringmill node drain %d moves its replicas, "+
+					"and kafka-cluster.sh unregister takes it out", n.ID),
 			})
 		}
 	}
 }
 
-// count adds a partition, and says what is wrong with it.
+// count adds a partition.
 func (s *clusterStatus) count(p kadm.PartitionDetail) {
 	s.Partitions.Total++
 	for i := range s.Nodes {
@@ -208,21 +305,49 @@ func (s *clusterStatus) count(p kadm.PartitionDetail) {
 			n.Leaders++
 		}
 	}
-	name := fmt.Sprintf("%s-%d", p.Topic, p.Partition)
-	switch missing := without(p.Replicas, p.ISR); {
+	switch {
 	case p.Leader < 0:
 		s.Partitions.Offline++
-		s.Problems = append(s.Problems, problem{
-			fmt.Sprintf("partition %s has no leader: replicas %s, in sync were %s", name, joined(p.Replicas), joined(p.ISR)),
-			"start the nodes that were in sync; only if they are gone for good, elect another with ElectLeaders (unclean): records are lost then",
-		})
-	case len(missing) > 0:
+	case len(p.ISR) < len(p.Replicas):
 		s.Partitions.UnderReplicated++
-		s.Problems = append(s.Problems, problem{
-			fmt.Sprintf("partition %s lacks replicas in sync: %s of %s", name, joined(missing), joined(p.Replicas)),
-			fmt.Sprintf("start what is down of the nodes %s; what runs catches up by itself", joined(missing)),
-		})
 	}
+}
+
+// leaderless is the problem of a partition that has no leader. eligible are the replicas that may lead it without a loss, if that is known.
+func leaderless(p kadm.PartitionDetail, eligible []int32) problem {
+	said := fmt.Sprintf("partition %s-%d has no leader: replicas %s", p.Topic, p.Partition, joined(p.Replicas))
+	const unclean = "kafka-leader-election.sh --election-type unclean has another lead: records are lost then"
+	switch len(eligible) {
+	case 0:
+		return problem{said, "start the nodes of its replicas; only if that does not help, " + unclean}
+	case 1:
+		return problem{said + ", of which " + joined(eligible) + " has all that was acknowledged",
+			"start node " + joined(eligible) + ", which leads as soon as it serves; only if it is gone for good, " + unclean}
+	}
+	return problem{said + ", of which " + joined(eligible) + " have all that was acknowledged",
+		"start any of the nodes " + joined(eligible) + ", which leads as soon as it serves; only if all of them are gone for good, " + unclean}
+}
+
+// underReplicated is the problem of a partition that has a leader, and fewer replicas in sync than replicas.
+func (s *clusterStatus) underReplicated(p kadm.PartitionDetail) problem {
+	missing := without(p.Replicas, p.ISR)
+	slices.Sort(missing)
+	down := slices.DeleteFunc(slices.Clone(missing), func(id int32) bool {
+		return slices.ContainsFunc(s.Nodes, func(n clusterNode) bool { return n.ID == id && !n.Fenced })
+	})
+	said := fmt.Sprintf("partition %s-%d lacks replicas in sync: %s of %s", p.Topic, p.Partition, joined(missing), joined(p.Replicas))
+	if len(down) == 0 {
+		return problem{said, "wait: what runs catches up by itself; if not, see the log of " + nodes(missing)}
+	}
+	return problem{said, "start " + nodes(down) + "; what runs catches up by itself"}
+}
+
+// nodes names some nodes: node 1, or nodes 1,2.
+func nodes(ids []int32) string {
+	if len(ids) == 1 {
+		return "node " + joined(ids)
+	}
+	return "nodes " + joined(ids)
 }
 
 // without gives those of all that others does not have.
@@ -235,8 +360,8 @@ func without(all, others []int32) (rest []int32) {
 	return rest
 }
 
-// problemsShown bounds the problems of the text; JSON has all.
-const problemsShown = 20
+// problemsShown bounds the problems of one cure in the text; JSON has all.
+const problemsShown = 5
 
 func (s *clusterStatus) write(w io.Writer) {
 	fmt.Fprintf(w, "cluster %s, controller %s", s.ClusterID, nodeOrNone(s.Controller))
@@ -260,12 +385,29 @@ func (s *clusterStatus) write(w io.Writer) {
 		rows = append(rows, []string{fmt.Sprint(n.ID), n.Address, orDash(rack), state, orDash(n.Quorum), orDash(lag), fmt.Sprint(n.Leaders), fmt.Sprint(n.Replicas)})
 	}
 	table(w, []string{"NODE", "ADDRESS", "RACK", "STATE", "QUORUM", "QUORUM-LAG", "LEADERS", "REPLICAS"}, rows)
-	for i, p := range s.Problems {
-		if i == problemsShown {
-			fmt.Fprintf(w, "\n%d more problems: -o json has all\n", len(s.Problems)-i)
-			break
+	s.writeProblems(w)
+}
+
+// writeProblems tells what is wrong, and each cure once, below what it cures.
+func (s *clusterStatus) writeProblems(w io.Writer) {
+	var cures []string
+	of := make(map[string][]string)
+	for _, p := range s.Problems {
+		if of[p.Cure] == nil {
+			cures = append(cures, p.Cure)
 		}
-		fmt.Fprintf(w, "\n%s\n  %s\n", p.Problem, p.Cure)
+		of[p.Cure] = append(of[p.Cure], p.Problem)
+	}
+	for _, cure := range cures {
+		fmt.Fprintln(w)
+		problems := of[cure]
+		for _, problem := range problems[:min(len(problems), problemsShown)] {
+			fmt.Fprintln(w, problem)
+		}
+		if more := len(problems) - problemsShown; more > 0 {
+			fmt.Fprintf(w, "... and %d more (-o json has all)\n", more)
+		}
+		fmt.Fprintf(w, "  %s\n", cure)
 	}
 }
 

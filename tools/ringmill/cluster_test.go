@@ -15,7 +15,7 @@ func TestClusterProblems(t *testing.T) {
 	s.nodeProblems()
 	s.count(kadm.PartitionDetail{Topic: "t", Partition: 0, Leader: 1, Replicas: []int32{1, 2}, ISR: []int32{1, 2}})
 	s.count(kadm.PartitionDetail{Topic: "t", Partition: 1, Leader: 1, Replicas: []int32{1, 2}, ISR: []int32{1}})
-	s.count(kadm.PartitionDetail{Topic: "t", Partition: 2, Leader: -1, Replicas: []int32{2}, ISR: []int32{2}})
+	s.count(kadm.PartitionDetail{Topic: "t", Partition: 2, Leader: -1, Replicas: []int32{2}})
 	if want := (partitionCounts{Total: 3, Offline: 1, UnderReplicated: 1}); s.Partitions != want {
 		t.Errorf("%+v, want %+v", s.Partitions, want)
 	}
@@ -25,14 +25,53 @@ func TestClusterProblems(t *testing.T) {
 	var text strings.Builder
 	s.write(&text)
 	for _, want := range []string{
-		"controller none", "voter 7 of the metadata quorum is no node", "there is no controller", "node 2 (a:2) is fenced",
-		"partition t-1 lacks replicas in sync: 2 of 1,2", "partition t-2 has no leader: replicas 2, in sync were 2",
+		"controller none", "voter 7 of the metadata quorum is no node", "there is no controller", "node 2 (a:2) is fenced", "ringmill node drain 2 ",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in:\n%s", want, text.String())
 		}
 	}
-	if len(s.Problems) != 5 {
-		t.Errorf("%d problems, want 5: %+v", len(s.Problems), s.Problems)
+	if len(s.Problems) != 3 {
+		t.Errorf("%d problems, want 3: %+v", len(s.Problems), s.Problems)
+	}
+}
+
+// TestPartitionProblems: the cure names the nodes that help.
+func TestPartitionProblems(t *testing.T) {
+	s := &clusterStatus{Nodes: []clusterNode{{ID: 1}, {ID: 2, Fenced: true}, {ID: 3}}}
+	without := kadm.PartitionDetail{Topic: "t", Partition: 2, Leader: -1, Replicas: []int32{2, 4}}
+	for _, c := range []struct {
+		got           problem
+		problem, cure string
+	}{
+		{leaderless(without, nil), "partition t-2 has no leader: replicas 2,4", "start the nodes of its replicas; only if that does not help, "},
+		{leaderless(without, []int32{4}), "partition t-2 has no leader: replicas 2,4, of which 4 has all that was acknowledged",
+			"start node 4, which leads as soon as it serves; only if it is gone for good, "},
+		{leaderless(without, []int32{2, 4}), "partition t-2 has no leader: replicas 2,4, of which 2,4 have all that was acknowledged",
+			"start any of the nodes 2,4, which leads as soon as it serves; only if all of them are gone for good, "},
+		{s.underReplicated(kadm.PartitionDetail{Topic: "t", Leader: 1, Replicas: []int32{1, 2, 3}, ISR: []int32{1}}),
+			"partition t-0 lacks replicas in sync: 2,3 of 1,2,3", "start node 2; what runs catches up by itself"},
+		{s.underReplicated(kadm.PartitionDetail{Topic: "t", Leader: 1, Replicas: []int32{1, 2, 4}, ISR: []int32{1}}),
+			"partition t-0 lacks replicas in sync: 2,4 of 1,2,4", "start nodes 2,4; what runs catches up by itself"},
+		{s.underReplicated(kadm.PartitionDetail{Topic: "t", Leader: 1, Replicas: []int32{1, 3}, ISR: []int32{1}}),
+			"partition t-0 lacks replicas in sync: 3 of 1,3", "wait: what runs catches up by itself; if not, see the log of node 3"},
+	} {
+		if c.got.Problem != c.problem || !strings.HasPrefix(c.got.Cure, c.cure) {
+			t.Errorf("%+v, want %q and %q", c.got, c.problem, c.cure)
+		}
+	}
+}
+
+// TestProblemsOfOneCure: a node that is down is the cause of a thousand problems, and starting it is said once.
+func TestProblemsOfOneCure(t *testing.T) {
+	s := &clusterStatus{Problems: []problem{{"a", "start node 2"}, {"b", "start node 3"}}}
+	for range 7 {
+		s.Problems = append(s.Problems, problem{"c", "start node 2"})
+	}
+	var text strings.Builder
+	s.writeProblems(&text)
+	want := "\na\nc\nc\nc\nc\n... and 3 more (-o json has all)\n  start node 2\n\nb\n  start node 3\n"
+	if text.String() != want {
+		t.Errorf("%q, want %q", text.String(), want)
 	}
 }

@@ -76,6 +76,14 @@ func (a *app) completeBrokers(_ *cobra.Command, used []string, _ string) ([]stri
 	})
 }
 
+// completeOneBroker is completeBrokers for a command that takes a single node.
+func (a *app) completeOneBroker(cmd *cobra.Command, used []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(used) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.completeBrokers(cmd, used, prefix)
+}
+
 // completeTxns asks for the transactional ids.
 func (a *app) completeTxns(_ *cobra.Command, used []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return a.offer(used, func(ctx context.Context, admin *kadm.Client) ([]string, error) {

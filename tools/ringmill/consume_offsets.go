@@ -101,24 +101,27 @@ func readLogs(ctx context.Context, admin *kadm.Client, topic string, s startOffs
 	if err != nil {
 		return nil, err
 	}
-	starts, err := admin.ListStartOffsets(ctx, topic)
+	starts, err := answered(admin.ListStartOffsets(ctx, topic))
 	if err != nil {
-		return nil, cause(err)
+		return nil, err
 	}
-	ends, err := admin.ListEndOffsets(ctx, topic)
+	ends, err := answered(admin.ListEndOffsets(ctx, topic))
 	if err != nil {
-		return nil, cause(err)
+		return nil, err
 	}
 	times := ends
 	if s.kind == fromTime {
-		if times, err = admin.ListOffsetsAfterMilli(ctx, s.value, topic); err != nil {
-			return nil, cause(err)
+		if times, err = answered(admin.ListOffsetsAfterMilli(ctx, s.value, topic)); err != nil {
+			return nil, err
 		}
 	}
 	logs := make(map[int32]logRange)
 	for _, p := range partitions {
 		for _, listed := range []kadm.ListedOffsets{starts, ends, times} {
-			if o, ok := listed.Lookup(topic, p); !ok || o.Err != nil {
+			switch o, ok := listed.Lookup(topic, p); {
+			case !ok:
+				return nil, fmt.Errorf("partition %s-%d: no leader tells its offsets; ringmill cluster status says which node to start, and -p reads the other partitions", topic, p)
+			case o.Err != nil:
 				return nil, refused("partition", fmt.Sprintf("%s-%d", topic, p), o.Err, "")
 			}
 		}

@@ -187,13 +187,13 @@ func (g *describedGroup) addLag(ctx context.Context, admin *kadm.Client, rows ma
 	}
 	slices.Sort(topics)
 	topics = slices.Compact(topics)
-	starts, err := admin.ListStartOffsets(ctx, topics...)
+	starts, err := answered(admin.ListStartOffsets(ctx, topics...))
 	if err != nil {
-		return cause(err)
+		return err
 	}
-	ends, err := admin.ListEndOffsets(ctx, topics...)
+	ends, err := answered(admin.ListEndOffsets(ctx, topics...))
 	if err != nil {
-		return cause(err)
+		return err
 	}
 	for _, r := range rows {
 		r.StartOffset, r.EndOffset = offsetOf(starts, r.Topic, r.Partition), offsetOf(ends, r.Topic, r.Partition)

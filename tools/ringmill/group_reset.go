@@ -65,6 +65,10 @@ func (a *app) resetGroup(ctx context.Context, admin *kadm.Client, group string, 
 		}
 	}
 	return a.print(plan, func(w io.Writer) {
+		if len(plan) == 0 {
+			fmt.Fprintf(w, "group %s has no offsets to reset: --topic names topics to begin with\n", group)
+			return
+		}
 		var rows [][]string
 		for _, p := range plan {
 			rows = append(rows, []string{p.Topic, fmt.Sprint(p.Partition), known(p.From), fmt.Sprint(p.Offset)})
@@ -128,25 +132,25 @@ func readBounds(ctx context.Context, admin *kadm.Client, partitions []partition,
 		return nil, nil
 	}
 	topics := topicsOf(partitions)
-	starts, err := admin.ListStartOffsets(ctx, topics...)
+	starts, err := answered(admin.ListStartOffsets(ctx, topics...))
 	if err != nil {
-		return nil, cause(err)
+		return nil, err
 	}
-	ends, err := admin.ListEndOffsets(ctx, topics...)
+	ends, err := answered(admin.ListEndOffsets(ctx, topics...))
 	if err != nil {
-		return nil, cause(err)
+		return nil, err
 	}
 	times := ends
 	if timestamp >= 0 {
-		if times, err = admin.ListOffsetsAfterMilli(ctx, timestamp, topics...); err != nil {
-			return nil, cause(err)
+		if times, err = answered(admin.ListOffsetsAfterMilli(ctx, timestamp, topics...)); err != nil {
+			return nil, err
 		}
 	}
 	logs := make(map[partition]logBounds, len(partitions))
 	for _, p := range partitions {
 		b := logBounds{offsetOf(starts, p.Topic, p.Partition), offsetOf(ends, p.Topic, p.Partition), offsetOf(times, p.Topic, p.Partition)}
 		if b.start < 0 || b.end < 0 {
-			return nil, fmt.Errorf("partition %s: the node does not tell its offsets", partitionName(p))
+			return nil, fmt.Errorf("partition %s: no leader tells its offsets; ringmill cluster status says which node to start", partitionName(p))
 		}
 		logs[p] = b
 	}

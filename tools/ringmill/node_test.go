@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -15,9 +16,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ringmill/ringmill/bench"
+	"github.com/ringmill/ringmill/bench/tune"
 )
 
 // foreignNode names a node of another make that the scripts are run against too, as host:port.
@@ -28,6 +33,50 @@ func TestAgainstOwnNode(t *testing.T) {
 	n := startNode(t, "--set", "log.dirs="+dir+"/one,"+dir+"/two")
 	runNodeScripts(t, n.address)
 	t.Run("member", func(t *testing.T) { describeLiveMember(t, n.address) })
+	t.Run("tune", func(t *testing.T) { tuneRunning(t, n.address) })
+}
+
+// tuneRunning: what bench tune sets of a running node is set, and is as it was when it leaves, whether that was set or not.
+func tuneRunning(t *testing.T, address string) {
+	const name = "log.segment.bytes"
+	shown := func() string {
+		var out bytes.Buffer
+		if code := (&app{stdout: &out, stderr: &out}).run(t.Context(), []string{"config", "describe", "--all-brokers", "-b", address}); code != statusOK {
+			t.Fatal(out.String())
+		}
+		return out.String()
+	}
+	for _, before := range []string{"", "2097152"} {
+		if before != "" {
+			if code, said := status(t, "config", "set", "--all-brokers", name+"="+before, "-b", address); code != statusOK {
+				t.Fatal(said)
+			}
+		}
+		a := &app{client: clientFlags{bootstrap: address, timeout: time.Minute}}
+		live, err := a.tuneRunning(t.Context(), []tune.Property{{Name: name, Values: []string{before, "4194304"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer live.close()
+		ctx, cancel := context.WithCancel(t.Context())
+		at, err := live.with(ctx, []bench.Setting{{Name: name, Value: "4194304"}})
+		if during := shown(); err != nil || !strings.Contains(during, "4194304") {
+			t.Errorf("%v: %s", err, during)
+		}
+		cancel() // an interruption keeps nothing from being put back
+		if err := at.leave(); err != nil {
+			t.Error(err)
+		}
+		if after := shown(); strings.Contains(after, "4194304") || strings.Contains(after, name) != (before != "") || !strings.Contains(after, before) {
+			t.Errorf("was %q: %s", before, after)
+		}
+		if _, err := live.with(t.Context(), []bench.Setting{{Name: name, Value: "many"}}); err == nil {
+			t.Error("took what is no number")
+		}
+	}
+	if code, said := status(t, "config", "delete", "--all-brokers", name, "-b", address); code != statusOK {
+		t.Error(said)
+	}
 }
 
 // The client commands are for any node that speaks Kafka's protocol. What the scripts expect was seen of Apache Kafka.
@@ -49,7 +98,37 @@ func runNodeScripts(t *testing.T, address string) {
 			env.Setenv("NAME", fmt.Sprintf("cli-%08x", rand.Uint32()))
 			return nil
 		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually, "measure": measure},
 	})
+}
+
+// eventually runs a program, `eventually PATTERN PROGRAM ARGUMENT...`, until a line that it prints matches: for what other
+// scripts change on the node that they share.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: eventually PATTERN PROGRAM ARGUMENT...")
+	}
+	pattern := regexp.MustCompile("(?m)" + args[0])
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		err := ts.Exec(args[1], args[2:]...)
+		if err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("not so after a minute: %s (%v)", args[0], err)
+		}
+	}
+}
+
+// measure runs a program, `measure PROGRAM ARGUMENT...`, whose figures a busy machine may make invalid.
+func measure(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: measure PROGRAM ARGUMENT...")
+	}
+	var ended *exec.ExitError
+	if err := ts.Exec(args[0], args[1:]...); err != nil && !(errors.As(err, &ended) && ended.ExitCode() == statusInvalid) {
+		ts.Fatalf("%v", err)
+	}
 }
 
 // describeLiveMember: a member that reads is shown with its partitions, in a group that is stable.

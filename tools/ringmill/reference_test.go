@@ -16,6 +16,7 @@ const referencePage = "../../docs/cli.md"
 
 func TestReferencePage(t *testing.T) {
 	t.Setenv(bootstrapVariable, "")
+	t.Setenv(userVariable, "")
 	want := reference(new(app).root())
 	if *update {
 		if err := os.WriteFile(referencePage, []byte(want), 0o644); err != nil {
@@ -77,6 +78,7 @@ error, errors as one line that begins with "ringmill:". No command asks a questi
 | 0 | done |
 | 1 | it failed: no node answered, or the node refused, or the files are damaged |
 | 2 | the command line or the configuration is wrong, and nothing was done |
+| 3 | a benchmark says that its figures are not to be believed (docs/bench.md) |
 
 Completion for a shell, with topics and groups asked from the node; bash needs its package bash-completion:
 

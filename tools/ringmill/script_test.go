@@ -15,5 +15,5 @@ func TestMain(m *testing.M) {
 
 // Scripts that need no node.
 func TestOffline(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/offline"})
+	testscript.Run(t, testscript.Params{Dir: "testdata/offline", Cmds: map[string]func(*testscript.TestScript, bool, []string){"measure": measure}})
 }

@@ -67,14 +67,8 @@ func describeTopics(ctx context.Context, admin *kadm.Client, names []string, all
 	if err != nil {
 		return nil, cause(err)
 	}
-	starts, err := admin.ListStartOffsets(ctx, names...)
-	if err != nil {
-		starts = nil
-	}
-	ends, err := admin.ListEndOffsets(ctx, names...)
-	if err != nil {
-		ends = nil
-	}
+	starts, _ := admin.ListStartOffsets(ctx, names...) // a partition whose leader does not answer is without, and the others are not
+	ends, _ := admin.ListEndOffsets(ctx, names...)
 	topics, failures := []describedTopic{}, []error(nil)
 	var found []string
 	for _, name := range names {
@@ -164,8 +158,8 @@ func writePartitions(w io.Writer, partitions []describedPartition) {
 	var rows [][]string
 	for _, p := range partitions {
 		rows = append(rows, []string{
-			fmt.Sprint(p.Partition), fmt.Sprint(p.Leader), fmt.Sprint(p.LeaderEpoch), joined(p.Replicas), joined(p.InSyncReplicas),
-			joined(p.OfflineReplicas), fmt.Sprint(p.StartOffset), fmt.Sprint(p.EndOffset),
+			fmt.Sprint(p.Partition), nodeOrNone(p.Leader), fmt.Sprint(p.LeaderEpoch), joined(p.Replicas), joined(p.InSyncReplicas),
+			joined(p.OfflineReplicas), known(p.StartOffset), known(p.EndOffset),
 		})
 	}
 	table(w, []string{"PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR", "OFFLINE", "START", "END"}, rows)

@@ -61,8 +61,8 @@ func runMany(f flags) (ok bool, err error) {
 
 // totals sums results.
 type totals struct {
-	seeds, failed, events, faults, acked, elections int
-	simulated                                       time.Duration
+	seeds, failed, events, faults, acked, elections, transactions int
+	simulated                                                     time.Duration
 }
 
 func (t *totals) add(r cluster.Result) {
@@ -74,11 +74,12 @@ func (t *totals) add(r cluster.Result) {
 	t.faults += r.Faults
 	t.acked += r.Acked
 	t.elections += r.Elections
+	t.transactions += r.Transactions
 	t.simulated += r.Simulated
 }
 
 // String is the summary line.
 func (t totals) String() string {
-	return fmt.Sprintf("%d seeds, %d failed: %.2f h simulated, %d events, %d faults, %d elections, %d records acknowledged",
-		t.seeds, t.failed, t.simulated.Hours(), t.events, t.faults, t.elections, t.acked)
+	return fmt.Sprintf("%d seeds, %d failed: %.2f h simulated, %d events, %d faults, %d elections, %d records acknowledged, %d transactions committed",
+		t.seeds, t.failed, t.simulated.Hours(), t.events, t.faults, t.elections, t.acked, t.transactions)
 }

@@ -45,6 +45,9 @@ func TestSeeds(t *testing.T) {
 	if total.faults < 5*count || total.elections < 2*count {
 		t.Errorf("%d faults and %d elections in %d seeds: the runs are too calm to show anything", total.faults, total.elections, count)
 	}
+	if total.transactions < 2*count {
+		t.Errorf("%d transactions in %d seeds: too few to show anything", total.transactions, count)
+	}
 }
 
 // TestReplay runs seeds twice: what happens, and in which order, is the seed's alone.

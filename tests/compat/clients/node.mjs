@@ -149,7 +149,7 @@ for (const protocol of ['classic', 'consumer']) {
 await check('platformatic admin', async () => {
   const topic = `node-admin-${run}`
   const own = new platformatic.Admin({ ...base })
-  await own.createTopics({ topics: [topic], partitions: 2, replicas: 1 })
+  await own.createTopics({ topics: [topic], partitions: 2, replicas: Number(process.env.RF ?? 1) })
   if (!(await own.listTopics()).includes(topic)) throw new Error('not listed')
   await own.deleteTopics({ topics: [topic] })
   await own.close()

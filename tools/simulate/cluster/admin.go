@@ -10,8 +10,8 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// admin asks the controller for blocks of producer ids, one request after the other: a counter, which must be linearizable (I13).
-// No block comes twice, and none is at or below one that was given before it was asked for.
+// admin asks the controller for blocks of producer ids, or where the next one begins, one request after the other: a counter, which must
+// be linearizable (I13). No block comes twice, and none is at or below one that was given before it was asked for.
 type admin struct {
 	cluster *Cluster
 	process *world.Process
@@ -42,6 +42,17 @@ func (a *admin) turn() {
 	node := c.nodes[c.world.Workload.IntN(len(c.nodes))]
 	again := func() { a.process.After(world.Between(c.world.Workload, 0, adminPause), a.turn) }
 	after := c.quorum.blocksEnd
+	if world.Chance(c.world.Workload, 0.5) {
+		c.ask(a.process, node, "next producer id", clientPatience, func(reply func(func())) {
+			node.nextProducerID(func(next wire.ProducerID) {
+				reply(func() {
+					c.quorum.told(a.process.Name(), next, after)
+					again()
+				})
+			}, func() { reply(again) })
+		}, again)
+		return
+	}
 	c.ask(a.process, node, "allocate producer ids", clientPatience, func(reply func(func())) {
 		node.allocateProducerIDs(func(first wire.ProducerID) {
 			reply(func() {
@@ -62,11 +73,20 @@ func (n *Node) allocateProducerIDs(answer func(first wire.ProducerID), refused f
 	}, func() { answer(first) }, refused)
 }
 
-// makeTopic makes the clients' topic, once all nodes are there.
-func (a *admin) makeTopic() {
+// nextProducerID tells a client where the next block begins: an answer that is nowhere in the log, as a refusal is.
+func (n *Node) nextProducerID(answer func(next wire.ProducerID), refused func()) {
+	var next wire.ProducerID
+	n.control.decide(func(m *image.Image) []image.Record {
+		next = m.NextProducerID()
+		return nil
+	}, func() { answer(next) }, refused)
+}
+
+// makeTopic makes a topic, once all nodes are there.
+func (a *admin) makeTopic(name string, partitions int) {
 	c := a.cluster
 	node := c.nodes[c.world.Workload.IntN(len(c.nodes))]
-	again := func() { a.process.After(clientBackoff, a.makeTopic) }
+	again := func() { a.process.After(clientBackoff, func() { a.makeTopic(name, partitions) }) }
 	c.ask(a.process, node, "create topic", clientPatience, func(reply func(func())) {
 		var why controller.Refusal
 		node.control.decide(func(m *image.Image) (records []image.Record) {
@@ -75,7 +95,7 @@ func (a *admin) makeTopic() {
 				return nil
 			}
 			records, why = node.control.decider.CreateTopic(m, controller.TopicSpec{
-				Name: topicName, ID: wire.TopicID{0: 0x70, 15: 1}, Partitions: int32(c.opt.Partitions), ReplicationFactor: int16(c.opt.Replication),
+				Name: name, ID: topicIDs[name], Partitions: int32(partitions), ReplicationFactor: int16(c.opt.Replication),
 			})
 			return records
 		}, func() {

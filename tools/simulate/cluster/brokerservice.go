@@ -57,7 +57,7 @@ func (n *Node) register() {
 	clean := n.clean
 	n.askController("register", func(c *controller.Controller, m *image.Image, now time.Duration) (records []image.Record) {
 		records, response, _ = c.RegisterBroker(m, now, controller.Registration{
-			Request: request, DirectoryID: n.directory, CleanShutdown: clean, Durable: n.cluster.opt.FlushPolicy == "commit",
+			Request: request, DirectoryID: n.directory, CleanShutdown: clean, Locked: n.cluster.opt.Aimed.Locked, Durable: n.cluster.opt.FlushPolicy == "commit",
 		})
 		return records
 	}, func() {
@@ -100,7 +100,7 @@ func (n *Node) proposeISR(r *replica, p replicate.ISRProposal) {
 	request.Version, request.BrokerID, request.BrokerEpoch = 3, int32(n.id), int64(n.registered)
 	topic, part := kmsg.NewAlterPartitionRequestTopic(), kmsg.NewAlterPartitionRequestTopicPartition()
 	topic.TopicID = r.log.TopicID()
-	part.Partition, part.LeaderEpoch, part.PartitionEpoch = int32(r.index), int32(p.Epoch), int32(p.PartitionEpoch)
+	part.Partition, part.LeaderEpoch, part.PartitionEpoch = int32(r.at()), int32(p.Epoch), int32(p.PartitionEpoch)
 	for _, member := range p.ISR {
 		isr := kmsg.NewAlterPartitionRequestTopicPartitionNewEpochISR()
 		isr.BrokerID, isr.BrokerEpoch = int32(member.ID), int64(member.BrokerEpoch)
@@ -108,19 +108,26 @@ func (n *Node) proposeISR(r *replica, p replicate.ISRProposal) {
 	}
 	topic.Partitions = append(topic.Partitions, part)
 	request.Topics = append(request.Topics, topic)
-	var response *kmsg.AlterPartitionResponse
-	n.askController("alter partition", func(c *controller.Controller, m *image.Image, _ time.Duration) (records []image.Record) {
-		records, response = c.AlterPartition(m, request)
-		return records
-	}, func() {
-		r.partition.ISRAnswered(n.now(), p, isrAnswer(response), &r.effects)
+	answered := func(a replicate.ISRAnswer) {
+		r.partition.ISRAnswered(n.now(), p, a, &r.effects)
 		r.follow()
-	}, func() {
-		n.process.After(world.Between(n.cluster.world.Clock, replicaBackoff, 2*replicaBackoff), func() {
-			r.partition.ISRAnswered(n.now(), p, replicate.ISRAnswer{Code: wire.RequestTimedOut}, &r.effects)
-			r.follow()
+	}
+	var response *kmsg.AlterPartitionResponse
+	ask := func() {
+		n.askController("alter partition", func(c *controller.Controller, m *image.Image, _ time.Duration) (records []image.Record) {
+			records, response = c.AlterPartition(m, request)
+			return records
+		}, func() { answered(isrAnswer(response)) }, func() {
+			n.process.After(world.Between(n.cluster.world.Clock, replicaBackoff, 2*replicaBackoff), func() {
+				answered(replicate.ISRAnswer{Code: wire.RequestTimedOut})
+			})
 		})
-	})
+	}
+	if late := n.delays(r, p); late != nil {
+		late.send(ask)
+		return
+	}
+	ask()
 }
 
 func isrAnswer(response *kmsg.AlterPartitionResponse) (a replicate.ISRAnswer) {
@@ -152,10 +159,8 @@ func (n *Node) close() {
 
 // leaderOf says who leads a partition, as far as the node knows.
 func (n *Node) leaderOf(index int) route {
-	if topic := n.image.ByName(topicName); topic != nil {
-		if s := topic.State(wire.PartitionIndex(index)); s != nil {
-			return route{s.Leader, s.LeaderEpoch}
-		}
+	if _, s := n.cluster.stateOf(n.image, index); s != nil {
+		return route{s.Leader, s.LeaderEpoch}
 	}
 	return noRoute
 }

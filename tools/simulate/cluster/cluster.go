@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/tools/simulate/world"
 	"github.com/ringmill/ringmill/wire"
 )
@@ -19,16 +20,21 @@ type Cluster struct {
 	producers []*producer
 	consumers []*consumer
 	admins    []*admin
-	ledgers   []*ledger // a partition each
-	quorum    *quorumLedger
-	newest    uint64 // version of the newest image that any node has had
-	calm      bool   // the liveness phase: no faults, no new records
-	stats     stats
+	coordinated
+	places       []wire.TopicPartition // the partitions of all topics: the clients' first, then those of coordinators
+	ledgers      []*ledger             // by place
+	quorum       *quorumLedger
+	newest       uint64                  // version of the newest image that any node has had
+	newestStates []*image.PartitionState // of that image, by place
+	aimed        []Fault                 // that wait for what they are aimed at, in the order of time
+	calm         bool                    // the liveness phase: no faults, no new records
+	stats        stats
 }
 
 // stats are figures for the report.
 type stats struct {
 	faults, acked, elections int
+	transactions             int                    // whose producers were told that they are committed
 	refused                  map[wire.ErrorCode]int // produces
 }
 
@@ -42,7 +48,7 @@ type Setup struct {
 func Run(seed uint64, setup Setup) (r Result) {
 	w := world.New(seed, setup.Trace)
 	c := newCluster(w)
-	faults := DrawFaults(w.Faults, c.opt)
+	faults := allFaults(w, c.opt)
 	if setup.Faults != nil {
 		faults = *setup.Faults
 	}
@@ -60,11 +66,13 @@ func Run(seed uint64, setup Setup) (r Result) {
 }
 
 func newCluster(w *world.World) *Cluster {
-	c := &Cluster{opt: DrawOptions(w.Options), world: w, quorum: newQuorumLedger(w)}
+	c := &Cluster{opt: DrawOptions(&w.Streams), world: w, quorum: newQuorumLedger(w)}
 	c.stats.refused = map[wire.ErrorCode]int{}
 	w.Tracef("options   %s", c.opt)
 	c.network = w.NewNetwork(c.opt.Nodes+1, c.opt.Network)
-	for i := range c.opt.Partitions {
+	c.places = c.opt.places()
+	c.newestStates = make([]*image.PartitionState, len(c.places))
+	for i := range c.places {
 		c.ledgers = append(c.ledgers, newLedger(w, i))
 	}
 	for i := range c.opt.Nodes {
@@ -95,10 +103,12 @@ func (c *Cluster) run(faults []Fault) {
 	for _, a := range c.admins {
 		a.start()
 	}
-	c.admins[0].makeTopic()
+	c.admins[0].makeTopic(topicName, c.opt.Partitions)
+	c.startCoordinated()
 	if c.opt.Reassign {
 		c.admins[0].reassign()
 	}
+	c.startMembers()
 	for _, p := range c.producers {
 		p.start()
 	}
@@ -142,7 +152,7 @@ func (c *Cluster) node(id wire.NodeID) *Node { return c.nodes[id-firstNode] }
 func (c *Cluster) result(seed uint64) Result {
 	r := Result{
 		Seed: seed, Options: c.opt, Violation: c.world.Failure(), Hash: c.world.Hash(), Events: c.world.Events(), Simulated: c.world.Now(),
-		Faults: c.stats.faults, Acked: c.stats.acked, Elections: c.stats.elections, Committed: c.quorum.length(),
+		Faults: c.stats.faults, Acked: c.stats.acked, Elections: c.stats.elections, Committed: c.quorum.length(), Transactions: c.stats.transactions,
 	}
 	for _, l := range c.ledgers {
 		r.Committed += len(l.committed)

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ringmill/ringmill/control/controller"
@@ -17,35 +18,78 @@ type controllerService struct {
 	term    uint64
 	working *image.Image
 	decider *controller.Controller
-	next    uint64 // number of the newest proposal of this term
-	last    uint64 // the newest that is not applied; 0: none
+	next    uint64 // number of the newest proposal or question of this term
+	last    uint64 // the newest proposal that is not applied; 0: none
 	waiting []waitingRequest
+	asking  []waitingRequest // for the quorum to confirm that this node was the controller when they came
 }
 
 // waitingRequest is answered when its proposal is applied.
 type waitingRequest struct {
-	proposal uint64
+	proposal uint64 // 0: it has none
+	question uint64 // of those in asking
 	answer   func()
 	refused  func()
 }
 
 // decide runs a request against the working image and proposes what it decides. answer runs when that is in the log; if it decided
-// nothing, when what it saw is. refused runs instead if this node is no controller, or is none any more before that.
+// nothing, when what it saw is, and the quorum has confirmed that this node was still the controller then. refused runs instead if this node is
+// no controller, or is none any more before that.
 func (s *controllerService) decide(request func(m *image.Image) []image.Record, answer, refused func()) {
 	if !s.leading {
 		refused()
 		return
 	}
-	if records := request(s.working); len(records) > 0 && !s.propose(records) {
+	records := request(s.working)
+	switch {
+	case len(records) == 0:
+		s.confirm(answer, refused)
+	case s.propose(records):
+		s.waiting = append(s.waiting, waitingRequest{proposal: s.last, answer: answer, refused: refused})
+	default:
 		s.decider.Rebase(s.working)
+		refused()
+	}
+}
+
+// confirm asks the quorum whether this node is still the controller.
+func (s *controllerService) confirm(answer, refused func()) {
+	s.next++
+	if err := s.node.quorum.confirm(s.next); err != nil {
 		refused()
 		return
 	}
-	if s.last == 0 {
-		answer()
+	s.asking = append(s.asking, waitingRequest{proposal: s.last, question: s.next, answer: answer, refused: refused})
+}
+
+// confirmed says that the quorum has answered all questions up to a number.
+func (s *controllerService) confirmed(number uint64) {
+	for len(s.asking) > 0 && s.asking[0].question <= number {
+		w := s.asking[0]
+		s.asking = s.asking[1:]
+		if s.last == 0 || len(s.waiting) == 0 || s.waiting[0].proposal > w.proposal {
+			w.answer()
+			continue
+		}
+		at := slices.IndexFunc(s.waiting, func(o waitingRequest) bool { return o.proposal > w.proposal })
+		if at < 0 {
+			at = len(s.waiting)
+		}
+		s.waiting = slices.Insert(s.waiting, at, w)
+	}
+}
+
+// tick lets the controller look at what time does.
+func (s *controllerService) tick() {
+	if !s.leading {
 		return
 	}
-	s.waiting = append(s.waiting, waitingRequest{s.last, answer, refused})
+	if records := s.decider.Tick(s.working, s.node.now()); len(records) > 0 {
+		if s.propose(records) {
+			return
+		}
+		s.decider.Rebase(s.working)
+	}
 }
 
 // propose hands records to the quorum; false if it takes none now.
@@ -80,8 +124,8 @@ func (s *controllerService) lead(leading bool, term uint64) {
 		s.working, s.next = s.node.image, term<<32 // a number is never used again, whoever lives
 		s.decider.BecomeController(s.working, s.node.now())
 	}
-	refused := s.waiting
-	s.waiting = nil
+	refused := append(s.waiting, s.asking...)
+	s.waiting, s.asking = nil, nil
 	for _, w := range refused {
 		w.refused()
 	}
@@ -113,8 +157,5 @@ func (n *Node) startControl() {
 		LeaderRebalance: c.opt.LeaderRebalance, UncleanCheck: time.Minute,
 		Random: c.world.Protocol,
 	})}
-	n.every(c.opt.SessionTimeout/10, func() {
-		s := n.control
-		s.decide(func(m *image.Image) []image.Record { return s.decider.Tick(m, n.now()) }, func() {}, func() {})
-	})
+	n.every(c.opt.SessionTimeout/10, func() { n.control.tick() })
 }

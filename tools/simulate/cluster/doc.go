@@ -6,14 +6,27 @@
 //	        replicate.Partition and its Fetcher, with the wire's codecs in between; segment's logs and, in half of the runs
 //	        under commit, a loop's journal, over their files
 //	        segment/segmenttest: synced bytes survive, of the others any page may or may not, or be torn
+//	        control/txn and control/group on the leaders of __transaction_state and __consumer_offsets, whose records, and whose markers,
+//	        are in simulated partitions
 //	made    clients: idempotent producers that never give up, some with acks=1; consumers; admins, who
-//	        ask for producer ids and move partitions
+//	        ask for producer ids and move partitions; in half of the runs transactional producers of both kinds (transaction.version),
+//	        instances of which die in the middle or live on when another one has followed, EndTxns that come again much later,
+//	        a read_committed consumer, members of a group, of either protocol, that commit what they have read, some of it again much
+//	        later, and members of another that make a record of each record and commit both in a transaction
 //	        the goroutines, rings and connections of a node: *service files, one thread, the least that does what node does
 //	        clocks that drift, disks that take their time, the network (package world)
 //
 // A sync takes a while. What a power cut in the meantime finds is the disk's business: what is synced gets there at the beginning or at
 // the end. A node that a fault brings down ends at one of its next operations on the disk, so that a cut comes
 // between the write and the sync, or in the middle of a change of names.
+//
+// A disk may be lost: once in a run, where no other can be missed, a node comes back under its id with an empty log directory, or with nothing
+// at all. It is then none of the voters any more, joins as a learner that gets a snapshot, and an administrator removes the voter that it was
+// and adds the one that it is. In other runs voters leave and come back. Until the newest image has such a node out of an
+// in-sync set it need not have what it promised there.
+//
+// Some faults are aimed: chance alone seldom meets the moment in which they may do harm. From a time that the seed draws they wait for a node to
+// have cut its log, and crash it, or for one to be proposed for an in-sync set, which loses its logs while the proposal is on its way.
 //
 // # Phases
 //
@@ -38,16 +51,31 @@
 //   - I8: a partition has one leader an epoch.
 //   - I10: a consumer gets every offset once, in order, and is never told that what it read is gone.
 //   - G: a log has a record at every offset.
-//   - I13: what the controller answers is linearizable: no block of producer ids is given twice, or out of order in real time.
-//   - whole: a healed cluster is whole within Options.Liveness.
+//   - I3: a read_committed consumer sees no record of a transaction that was never to be committed or that its producer knows to be aborted,
+//     none that was definitely refused, and in the end what the markers in the logs say.
+//   - I9: no two members of a group have a partition in one epoch; a committed offset was to be committed, is not less than one that was
+//     acknowledged or told before, and all below it was given to some member.
+//   - I11: in the end a transaction is there as a whole or not at all, and as a whole if its producer was told so; one visible record was
+//     made of each record by the group that makes some.
+//   - I13: what the controller answers is linearizable: no block of producer ids is given twice, or out of order in real time, and
+//     who asks where the next one begins is not told of one that was given before.
+//   - whole: a healed cluster is whole within Options.Liveness; no transaction is open, the last stable offsets are the
+//     ends of the logs, and groups have committed all records.
 //   - fail-stop: no error of a disk without a fault; assertion, panic: none at all.
 //
 // # Not simulated
 //
 // Under the policies interval and cache no node is killed: its controller could
 // not know that what it had is still there. A clean stop is opened as an unclean one is, and clocks differ by minutes at most: a
-// partition that was opened otherwise knows one batch of a producer, and refuses a retry of an older one (see segment's widenWindows).
-// No transactions, groups, compaction, or changes of the quorum's members.
+// partition that was opened later knows one batch of a producer, and refuses a retry of an older one (see segment's widenWindows).
+// Clients of a transaction.version below 2 do not send an EndTxn twice: by their protocol a late one may end the next transaction.
+// No share groups, no compaction.
+//
+// What lies in package node between the state machines is written anew here, as small as it can be, for it owns goroutines and loops:
+// shard.go stands for node/coordinators.go and node/shard.go, coordinate for node/follow.go, groupservice.go for node/groups.go, txnservice.go
+// for node/txns.go and node/txnmarkers.go, txnverify.go for
+// node/txnverify.go, node/remotecalls.go (without its batches: a request each) and the way of a batch through node/partition.go. A fault
+// in one of those is not found here; a rule that they have to keep is.
 //
 // The numbers are those of tools/ringcheck where both judge the same.
 package cluster

@@ -25,11 +25,18 @@ const (
 	SlowDisk                      // each sync takes long
 	FailedSync                    // the next sync fails: the node ends itself
 	CleanRestart                  // SIGTERM
-	faultKinds   = 11
+	faultKinds             = 11
+
+	// those that are drawn by themselves: see drawMembers
+
+	SlowLink   FaultKind = 11 // every message to the peer takes long
+	WipedLogs  FaultKind = 12 // the node comes back with an empty log directory
+	WipedDisk  FaultKind = 13 // and without its part of the quorum
+	namedKinds           = 14
 )
 
-var faultNames = [faultKinds]string{"kill", "power cut", "power cut of all", "pause", "one-way cut", "cut", "isolation", "full isolation",
-	"slow disk", "failed sync", "clean restart"}
+var faultNames = [namedKinds]string{"kill", "power cut", "power cut of all", "pause", "one-way cut", "cut", "isolation", "full isolation",
+	"slow disk", "failed sync", "clean restart", "slow link", "loss of the logs", "loss of the disk"}
 
 // String names the kind.
 func (k FaultKind) String() string { return faultNames[k] }
@@ -40,9 +47,14 @@ type Target uint8
 // The targets.
 const (
 	AnyNode    Target = iota // Fault.Node
-	Leader                   // of partition Fault.Node
+	Leader                   // of place Fault.Node
 	Controller               // the quorum's leader
-	targets    = 3
+	targets           = 3
+
+	// those that a fault waits for from its time on: see aim
+
+	Cutter Target = 3 // the next node that has cut its log
+	Joiner Target = 4 // the next node that its leader proposes for an in-sync set
 )
 
 // Fault is one fault of a run. All are drawn before it begins, so that a run may be repeated with some left out.
@@ -50,9 +62,10 @@ type Fault struct {
 	At     time.Duration
 	Kind   FaultKind
 	Target Target
-	Node   int           // index of a node, or of a partition
+	Node   int           // index of a node, or of a place
 	Peer   int           // index of the other node of a cut, counted from the target
 	Length time.Duration // until healed, resumed or started again
+	Late   time.Duration // of one at a Cutter: how long after the cut; at a Joiner: by how much the proposal is late at most
 }
 
 // String is the fault as reports have it.
@@ -63,6 +76,10 @@ func (f Fault) String() string {
 		target = fmt.Sprintf("the leader of partition %d", f.Node)
 	case Controller:
 		target = "the controller"
+	case Cutter:
+		target = fmt.Sprintf("who cuts its log next, %v after that,", f.Late.Round(time.Millisecond))
+	case Joiner:
+		target = fmt.Sprintf("who is to join an in-sync set next, and is proposed %v late at most,", f.Late.Round(time.Millisecond))
 	}
 	return fmt.Sprintf("%v  %v of %s (peer +%d) for %v", f.At.Round(time.Millisecond), f.Kind, target, f.Peer, f.Length.Round(time.Millisecond))
 }
@@ -96,7 +113,7 @@ func DrawFaults(r *rand.Rand, o Options) []Fault {
 		f.Target = Target(r.IntN(targets))
 		f.Node = r.IntN(o.Nodes)
 		if f.Target == Leader {
-			f.Node = r.IntN(o.Partitions)
+			f.Node = r.IntN(len(o.places()))
 		}
 		faults = append(faults, f)
 	}

@@ -50,7 +50,7 @@ func (n *Node) fetchAnew(r *replica) {
 	r.fetchedFrom, r.fetchedIn = leader, r.partition.LeaderEpoch()
 	for _, s := range n.fetchers {
 		if s != nil && (leader == wire.NoNode || s.leader.id != leader) {
-			s.fetcher.Remove(r.log.TopicID(), wire.PartitionIndex(r.index))
+			s.fetcher.Remove(r.log.TopicID(), r.at())
 		}
 	}
 	if leader == wire.NoNode {
@@ -58,7 +58,7 @@ func (n *Node) fetchAnew(r *replica) {
 	}
 	s := n.fetchFrom(leader)
 	s.fetcher.Add(replicate.FetchTarget{
-		Ref: r, Topic: r.log.TopicID(), Index: wire.PartitionIndex(r.index), Epoch: r.partition.LeaderEpoch(),
+		Ref: r, Topic: r.log.TopicID(), Index: r.at(), Epoch: r.partition.LeaderEpoch(),
 		Position: r.partition.Position(), LogStart: r.log.LogStartOffset(),
 	}, r.partition.MayFetch())
 	s.ask()
@@ -71,7 +71,7 @@ func (n *Node) ready(r *replica) {
 		return
 	}
 	s := n.fetchers[leader-firstNode]
-	s.fetcher.Ready(r.log.TopicID(), wire.PartitionIndex(r.index), r.partition.Position(), r.log.LogStartOffset())
+	s.fetcher.Ready(r.log.TopicID(), r.at(), r.partition.Position(), r.log.LogStartOffset())
 	s.ask()
 }
 
@@ -172,7 +172,7 @@ func (s *fetchService) act(a replicate.FetchAction) {
 		return
 	case replicate.FetchOutOfRange:
 		if !r.partition.FetchedOutOfRange(a.Fetched, a.LeaderEnd, &r.effects) {
-			s.fetcher.BackOff(r.log.TopicID(), wire.PartitionIndex(r.index), s.node.now())
+			s.fetcher.BackOff(r.log.TopicID(), r.at(), s.node.now())
 		}
 	default:
 		if r.partition.FetchedFrom(a.Fetched, &r.effects) && !r.take(a.Records) {

@@ -13,15 +13,22 @@ func (c *Cluster) checkImage(m *image.Image) {
 		return
 	}
 	c.newest = m.Version()
-	topic := m.ByName(topicName)
-	if topic == nil {
-		return
-	}
+	c.noteWiped(m)
 	for i, l := range c.ledgers {
-		s := topic.State(wire.PartitionIndex(i))
+		_, s := c.stateOf(m, i)
+		if s == nil {
+			continue
+		}
+		if c.world.Tracing() && c.newestStates[i] != s {
+			c.world.Tracef("metadata  partition %d: node %d leads in epoch %d.%d, in sync %v, eligible %v, of %v", i, s.Leader, s.LeaderEpoch, s.PartitionEpoch, s.ISR, s.ELR, s.Replicas)
+		}
+		c.newestStates[i] = s
 		for _, id := range s.ISR {
 			if b := m.Broker(id); b == nil || b.Fenced || b.ShuttingDown {
 				l.fail("C3", "node %d is in the in-sync set of epoch %d.%d and is fenced, shutting down or not there", id, s.LeaderEpoch, s.PartitionEpoch)
+			}
+			if !c.node(id).counts(i, m) {
+				continue
 			}
 			if end := c.node(id).keptEnd(i); end < wire.Offset(len(l.committed)) {
 				l.fail("I7", "node %d is in the in-sync set of epoch %d.%d and has %d, committed is %d", id, s.LeaderEpoch, s.PartitionEpoch, end, len(l.committed))

@@ -9,12 +9,21 @@ import (
 // FaultsOf gives the faults that a seed draws.
 func FaultsOf(seed uint64) []Fault {
 	w := world.New(seed, nil)
-	return DrawFaults(w.Faults, DrawOptions(w.Options))
+	o := DrawOptions(&w.Streams)
+	return allFaults(w, o)
 }
 
-// strike lets a fault happen now.
+// strike lets a fault happen now, or, if it is aimed at something, when that comes.
 func (c *Cluster) strike(f Fault) {
-	n := c.target(f)
+	if f.Target >= targets {
+		c.aimed = append(c.aimed, f)
+		return
+	}
+	c.hit(c.target(f), f)
+}
+
+// hit lets a fault happen to a node.
+func (c *Cluster) hit(n *Node, f Fault) {
 	peer := c.nodes[(n.index+f.Peer)%len(c.nodes)]
 	if c.world.Tracing() {
 		c.world.Tracef("fault     %v of %s (peer %s) for %v", f.Kind, n.process.Name(), peer.process.Name(), f.Length.Round(time.Millisecond))
@@ -29,6 +38,11 @@ func (c *Cluster) strike(f Fault) {
 		}
 	case Pause:
 		c.pause(n, f.Length)
+	case SlowLink:
+		c.network.Slow(n.index, peer.index, slowLinkBy)
+		c.healAfter(f.Length, func() { c.network.Slow(n.index, peer.index, 0) })
+	case WipedLogs, WipedDisk:
+		n.wipe(f.Kind, f.Length)
 	case SlowDisk:
 		n.slowDisks++
 		c.healAfter(f.Length, func() { n.slowDisks-- })

@@ -8,15 +8,13 @@ import (
 )
 
 const (
-	journalFile = logsDir + "/journal"
-	// the least that a journal can be: it is full now and then
-	journalTrackBytes = 4096
-	journalBytes      = 3 * journalTrackBytes
+	journalFile       = logsDir + "/journal"
+	journalTrackBytes = 4096 // the least that there can be: it is full now and then
 )
 
 // openJournal replays what the journal has that the logs lack, and begins it anew.
 func (n *Node) openJournal() error {
-	cfg := segment.JournalConfig{TrackBytes: journalTrackBytes, Bytes: journalBytes, Salt: n.cluster.world.Protocol.Uint64(), Truncations: true}
+	cfg := segment.JournalConfig{TrackBytes: journalTrackBytes, Bytes: int64(n.cluster.opt.Aimed.JournalTracks) * journalTrackBytes, Salt: n.cluster.world.Protocol.Uint64(), Truncations: true}
 	var err error
 	n.journal, n.journalFile, err = segment.OpenJournal(n.fs, journalFile, cfg, func(jr *segment.JournalReader) error {
 		_, err := segment.ReplayJournal(n.fs, jr, n.wallClock(), n.logOf, n.runFlushes)
@@ -26,8 +24,10 @@ func (n *Node) openJournal() error {
 }
 
 func (n *Node) logOf(topic wire.TopicID, index wire.PartitionIndex) *segment.Log {
-	if l := n.recovered[index]; l != nil && l.TopicID() == topic {
-		return l
+	for i, at := range n.cluster.places {
+		if l := n.recovered[i]; at.Partition == index && l != nil && l.TopicID() == topic {
+			return l
+		}
 	}
 	return nil
 }
@@ -84,10 +84,7 @@ func (n *Node) checkpointJournal() error {
 
 // journalBatch writes a batch that is in a log's file to the journal too.
 func (r *replica) journalBatch(plan segment.AppendPlan) error {
-	b := wire.RecordBatch(plan.Bytes)
-	return r.node.journalEntry(segment.JournalEntry{
-		TopicID: r.log.TopicID(), Partition: wire.PartitionIndex(r.index), BaseOffset: plan.BaseOffset, LeaderEpoch: b.PartitionLeaderEpoch(), Batch: b,
-	})
+	return r.node.journalEntry(segment.JournalBatch(r.log.TopicID(), r.at(), plan.Bytes))
 }
 
 // journalCut makes the journal forget what a truncation is about to cut, durably.
@@ -96,7 +93,7 @@ func (r *replica) journalCut(plan *segment.TruncatePlan) error {
 	if n.journal == nil {
 		return nil
 	}
-	if err := n.journalEntry(plan.JournalEntry(wire.PartitionIndex(r.index))); err != nil {
+	if err := n.journalEntry(plan.JournalEntry(r.at())); err != nil {
 		return err
 	}
 	upTo := n.journal.BeginSync()

@@ -18,9 +18,15 @@ func (c *Cluster) lacking() string {
 		if !n.process.Running() {
 			return n.process.Name() + " is down"
 		}
+		if n.registered == 0 {
+			return n.process.Name() + " is not registered"
+		}
 		if n.quorum.applied != leader.quorum.applied {
 			return fmt.Sprintf("%s has applied up to %d, %s up to %d", n.process.Name(), n.quorum.applied, leader.process.Name(), leader.quorum.applied)
 		}
+	}
+	if lacking := c.membersLack(leader); lacking != "" {
+		return lacking
 	}
 	for i := range c.ledgers {
 		if lacking := c.partitionLacks(i, leader.image); lacking != "" {
@@ -44,6 +50,9 @@ func (c *Cluster) lacking() string {
 			return a.process.Name() + " has no answer"
 		}
 	}
+	if c.txns != nil {
+		return c.coordinatedLacks()
+	}
 	return ""
 }
 
@@ -59,11 +68,10 @@ func (c *Cluster) controllerByBelief() (leader *Node) {
 
 // partitionLacks says what a partition lacks to be whole: a leader, replicas in sync, all of which have all.
 func (c *Cluster) partitionLacks(index int, m *image.Image) string {
-	topic := m.ByName(topicName)
-	if topic == nil {
+	_, state := c.stateOf(m, index)
+	if state == nil {
 		return "is not there"
 	}
-	state := topic.State(wire.PartitionIndex(index))
 	if state.Leader == wire.NoNode {
 		return fmt.Sprintf("has no leader (ISR %v, ELR %v)", state.ISR, state.ELR)
 	}
@@ -72,6 +80,11 @@ func (c *Cluster) partitionLacks(index int, m *image.Image) string {
 	}
 	if len(state.ISR) < len(state.Replicas) {
 		return fmt.Sprintf("has %v in sync, of %v", state.ISR, state.Replicas)
+	}
+	for _, n := range c.nodes {
+		if n.replicas[index] != nil && !state.HasReplica(n.id) {
+			return fmt.Sprintf("is still on node %d", n.id)
+		}
 	}
 	for _, id := range state.Replicas {
 		r := c.node(id).replicas[index]
@@ -113,6 +126,7 @@ func (c *Cluster) judge() {
 			}
 		}
 	}
+	c.judgeTransactions()
 }
 
 // judgeLog reads a replica's whole log from its files.

@@ -7,7 +7,8 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// value is what a record holds: it is written once in a run, by one producer to one partition.
+// value is what a record holds: it is written once in a run, by one producer to one partition. 0 is a marker, and what coordinators
+// write: the checksum tells those apart.
 type value uint64
 
 // valueOf numbers the records of a producer and partition.
@@ -19,7 +20,9 @@ func (v value) producer() wire.ProducerID { return wire.ProducerID(v >> 48) }
 func (v value) counter() int              { return int(v & (1<<40 - 1)) }
 
 // loose says that its producer asks for acks=1 and is not idempotent: it may come twice, or late.
-func (v value) loose() bool { return v.producer() >= looseProducers }
+func (v value) loose() bool {
+	return v.producer() >= looseProducers && v.producer() < transactionalProducers
+}
 
 // String is producer/partition/counter.
 func (v value) String() string {
@@ -131,7 +134,7 @@ func (l *ledger) final(who string, log []entry) {
 	}
 	last, at := map[wire.ProducerID]value{}, map[value]int{}
 	for off, e := range log {
-		if e.value.loose() {
+		if e.value.loose() || e.value == 0 {
 			continue
 		}
 		if before, twice := at[e.value]; twice {

@@ -31,24 +31,29 @@ type Node struct {
 	wallError time.Duration
 	lastEnds  []wire.Offset // what the disk had of each partition when the last life ended, by its own word
 	clean     bool          // the last life ended in good order
+	learner   bool          // its part of the quorum was lost: it has to be taken in again
+	wipes     int           // of its disk so far
+	outSince  []uint64      // by place, once the disk was lost: the version of the image that has it out of the in-sync set
 	catalog   wire.UUID     // id of its log directory
 
 	started time.Duration // when this life began, by the world's clock
 	quorum  *quorumService
 	control *controllerService
 	image   *image.Image // what its quorum has applied
+	txns    *txnService
+	groups  *groupService
 
 	incarnation wire.UUID               // of this life
 	registered  wire.BrokerEpoch        // 0: not yet
 	stopping    bool                    // in a controlled shutdown
-	replicas    []*replica              // by partition; nil: this node has none
+	replicas    []*replica              // by place; nil: this node has none
 	states      []*image.PartitionState // what they were told last
 	fetchers    []*fetchService         // by leader
 	sessions    []*fetchSession
 	lastSession int32
 	points      map[wire.TopicPartition]wire.Offset // recovery points, as in their file
 	syncing     bool
-	recovered   []*segment.Log   // while it starts, by partition
+	recovered   []*segment.Log   // while it starts, by place
 	journal     *segment.Journal // nil: each log's file is synced instead
 	journalFile segment.File
 }
@@ -60,7 +65,7 @@ func (c *Cluster) newNode(index int) *Node {
 	n.pace = 1 + c.opt.Clock.DriftMax*(2*c.world.Clock.Float64()-1)
 	n.catalog = wire.UUID{0: 0xd2, 15: byte(n.id)}
 	n.wallError = world.Between(c.world.Clock, -c.opt.Clock.WallMax, c.opt.Clock.WallMax+1)
-	n.lastEnds = make([]wire.Offset, c.opt.Partitions)
+	n.lastEnds, n.outSince = make([]wire.Offset, len(c.places)), make([]uint64, len(c.places))
 	return n
 }
 
@@ -82,8 +87,9 @@ func (n *Node) start() {
 	n.started = n.cluster.world.Now()
 	n.ending, n.downFor = Kill, 100*time.Millisecond // if it ends itself
 	n.incarnation = wire.UUID{0: byte(n.id), 1: byte(n.process.Life() >> 8), 2: byte(n.process.Life()), 15: 1}
-	n.states, n.fetchers = make([]*image.PartitionState, n.cluster.opt.Partitions), make([]*fetchService, n.cluster.opt.Nodes)
+	n.states, n.fetchers = make([]*image.PartitionState, len(n.cluster.places)), make([]*fetchService, n.cluster.opt.Nodes)
 	n.startControl()
+	n.txns, n.groups = newTxnService(n), newGroupService(n)
 	if n.run(n.startReplicas) {
 		n.startQuorum()
 	}
@@ -100,6 +106,7 @@ func (n *Node) forget() {
 		}
 	}
 	n.quorum, n.control, n.image = nil, nil, nil
+	n.txns, n.groups = nil, nil
 	n.registered, n.stopping, n.syncing = 0, false, false
 	n.replicas, n.states, n.fetchers, n.sessions = nil, nil, nil, nil
 	n.recovered, n.journal, n.journalFile = nil, nil, nil

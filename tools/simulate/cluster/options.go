@@ -31,6 +31,10 @@ type Options struct {
 	ReplicaLagMax   time.Duration `json:"replicaLagMax"`   // replica.lag.time.max.ms
 	LeaderRebalance time.Duration `json:"leaderRebalance"` // leader.imbalance.check.interval.seconds; 0: off
 
+	Coordinators CoordinatorOptions `json:"coordinators"`
+	Members      MemberOptions      `json:"members"`
+	Aimed        AimedOptions       `json:"aimed"`
+
 	Network world.NetworkOptions `json:"network"`
 	Disk    DiskOptions          `json:"disk"`
 	Clock   ClockOptions         `json:"clock"`
@@ -70,7 +74,19 @@ type FaultRates struct {
 }
 
 // DrawOptions draws a run's options.
-func DrawOptions(r *rand.Rand) Options {
+func DrawOptions(s *world.Streams) Options {
+	o := drawOptions(s.Options)
+	o.Coordinators = drawCoordinators(s.Coordinators)
+	o.Coordinators.ClassicReaders, o.Coordinators.ClassicLoops = s.Protocols.IntN(2) == 0, s.Protocols.IntN(2) == 0
+	o.Members = drawMembers(s.Members, &o)
+	o.Aimed = drawAimed(s.Aimed, &o)
+	if o.Coordinators.TxnPartitions > 0 { // their clients are busy enough, and a run has its time
+		o.Producers, o.Consumers, o.Admins = min(o.Producers, 1), min(o.Consumers, 1), min(o.Admins, 1)
+	}
+	return o
+}
+
+func drawOptions(r *rand.Rand) Options {
 	nodes := world.Pick(r, 3, 3, 3, 4, 5)
 	o := Options{
 		Nodes: nodes, Partitions: 1 + r.IntN(4), Replication: min(nodes, world.Pick(r, 2, 3, 3, 3, 5)),

@@ -128,7 +128,7 @@ func (l *lane) carry(s *sending) {
 	conn, node := l.conn, c.node(l.route.leader)
 	batch := append([]byte(nil), s.batch...) // the node writes offsets into what it received
 	conn.Send("produce", func() {
-		node.produce(l.partition, batch, l.producer.acks(), func(code wire.ErrorCode, base wire.Offset) {
+		node.produce(l.partition, batch, l.producer.acks(), claim{}, func(code wire.ErrorCode, base wire.Offset) {
 			conn.Answer("produce answer", func() {
 				if l.resets == resets {
 					l.answered(s, code, base)

@@ -99,6 +99,13 @@ func (l *quorumLedger) allocated(who string, first, after wire.ProducerID) {
 	l.blocksEnd = max(l.blocksEnd, first+producerIDBlock)
 }
 
+// told notes where a client was told that the next block begins (I13). after is blocksEnd when it asked.
+func (l *quorumLedger) told(who string, next, after wire.ProducerID) {
+	if next < after {
+		l.world.Fail("I13", "%s was told that the next producer id is %d, after those up to %d had been given", who, next, after-1)
+	}
+}
+
 func cloneEntry(e quorum.Entry) quorum.Entry {
 	e.Data = bytes.Clone(e.Data)
 	return e

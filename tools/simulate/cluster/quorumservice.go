@@ -75,6 +75,9 @@ func (n *Node) startQuorum() {
 	n.quorum.quorum = q
 	n.quorum.follow()
 	n.every(c.opt.Quorum.Tick, func() { n.quorum.run(q.Tick) })
+	if n.learner {
+		n.every(joinEvery, n.join)
+	}
 }
 
 // run does one thing with the quorum and what follows from it; later, if its disk is busy.
@@ -90,6 +93,13 @@ func (s *quorumService) run(step func()) {
 // propose is for the controller, which needs to know at once whether the quorum takes it.
 func (s *quorumService) propose(id uint64, data []byte) error {
 	err := s.quorum.Propose(id, data)
+	s.node.process.After(0, func() { s.run(func() {}) })
+	return err
+}
+
+// confirm is for the controller as well.
+func (s *quorumService) confirm(id uint64) error {
+	err := s.quorum.Confirm(id)
 	s.node.process.After(0, func() { s.run(func() {}) })
 	return err
 }
@@ -150,6 +160,7 @@ func (s *quorumService) effects(base uint64, e quorum.Effects) {
 		c.world.Tracef("%s leads the quorum in term %d", n.process.Name(), e.Term)
 	}
 	n.control.lead(e.LeaderReady, e.Term)
+	n.control.confirmed(e.Confirmed)
 	if len(e.Applied) > 0 || e.Snapshot != nil {
 		n.applyImage()
 	}

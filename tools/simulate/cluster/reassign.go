@@ -21,7 +21,8 @@ func (a *admin) reassign() {
 	a.process.After(world.Between(c.world.Workload, 100*time.Millisecond, 2*time.Second), a.reassign)
 	request := kmsg.NewPtrAlterPartitionAssignmentsRequest()
 	topic, part := kmsg.NewAlterPartitionAssignmentsRequestTopic(), kmsg.NewAlterPartitionAssignmentsRequestTopicPartition()
-	topic.Topic, part.Partition = topicName, int32(c.world.Workload.IntN(c.opt.Partitions))
+	place := c.places[c.world.Workload.IntN(len(c.places))]
+	topic.Topic, part.Partition = place.Topic, int32(place.Partition)
 	for _, i := range c.world.Workload.Perm(c.opt.Nodes)[:c.opt.Replication] {
 		part.Replicas = append(part.Replicas, int32(c.nodes[i].id))
 	}
@@ -40,11 +41,13 @@ func (a *admin) reassign() {
 func (n *Node) dropReplica(index int) bool {
 	r := n.replicas[index]
 	n.cluster.world.Tracef("%s drops partition %d", n.process.Name(), index)
+	r.refuseVerifying()
+	n.resignCoordinator(r)
 	r.partition.Stop(wire.NotLeaderOrFollower, &r.effects)
 	r.carryOut()
 	for _, s := range n.fetchers {
 		if s != nil {
-			s.fetcher.Remove(r.log.TopicID(), wire.PartitionIndex(index))
+			s.fetcher.Remove(r.log.TopicID(), r.at())
 		}
 	}
 	r.gone = true
@@ -57,14 +60,14 @@ func (n *Node) dropReplica(index int) bool {
 func (n *Node) removeFiles(r *replica) error {
 	_ = r.file.Close()
 	if n.journal != nil {
-		if err := n.journalEntry(segment.JournalTruncation(r.log.TopicID(), wire.PartitionIndex(r.index), 0)); err != nil {
+		if err := n.journalEntry(segment.JournalTruncation(r.log.TopicID(), r.at(), 0)); err != nil {
 			return err
 		}
 		if err := n.journalFile.Sync(); err != nil {
 			return err
 		}
 	}
-	tp := topicPartition(r.index)
+	tp := n.cluster.places[r.index]
 	if _, known := n.points[tp]; known {
 		delete(n.points, tp)
 		if err := n.writePoints(); err != nil {

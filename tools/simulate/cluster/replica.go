@@ -27,6 +27,8 @@ type replica struct {
 	cuts    int                   // truncations so far: a sync from before one says nothing of what came after it
 	held    *image.PartitionState // metadata that waits for a truncation to end
 	shown   wire.Offset           // high watermark that the ledger knows of
+
+	verifying []*verification // under way, in the order in which they began
 }
 
 // describe is for reports.
@@ -47,12 +49,7 @@ func (n *Node) wallClock() wire.Timestamp {
 }
 
 // produce appends a client's batch.
-func (n *Node) produce(index int, batch []byte, acks int16, answer func(wire.ErrorCode, wire.Offset)) {
-	r := n.replicas[index]
-	if r == nil {
-		answer(wire.NotLeaderOrFollower, wire.NoOffset)
-		return
-	}
+func (n *Node) produce(index int, batch []byte, acks int16, by claim, answer func(wire.ErrorCode, wire.Offset)) {
 	b, _, err := wire.ReadRecordBatch(batch)
 	if err == nil {
 		err = b.Check()
@@ -61,9 +58,22 @@ func (n *Node) produce(index int, batch []byte, acks int16, answer func(wire.Err
 		n.cluster.world.Fail("I5", "%s got a damaged batch: %v", n.process.Name(), err)
 		return
 	}
-	ref := &producing{answer}
+	n.offer(index, &item{batch: b, acks: acks, claim: by, answer: answer})
+}
+
+// offer gives a partition a batch to append: at once, or when its transaction's coordinator has let it in.
+func (n *Node) offer(index int, it *item) {
+	r := n.replicas[index]
+	switch {
+	case r == nil || it.epoch != nil && *it.epoch != r.partition.LeaderEpoch():
+		it.answer(wire.NotLeaderOrFollower, wire.NoOffset)
+		return
+	case r.partition.Role() == replicate.Leading && r.park(it):
+		return
+	}
+	ref := &producing{it.answer}
 	for {
-		plan, outcome := r.partition.Produce(b, acks, ref, n.wallClock(), &r.effects)
+		plan, outcome := r.partition.Produce(it.batch, it.acks, ref, n.wallClock(), &r.effects)
 		if outcome == replicate.NeedsRoll {
 			if !r.roll() {
 				return
@@ -188,6 +198,9 @@ func (r *replica) checkSynced() {
 		if n := c.node(id); n.replicas != nil && n.replicas[r.index] == nil {
 			continue // it was moved away, which this leader has still to hear
 		}
+		if !c.node(id).counts(r.index, r.node.image) {
+			continue
+		}
 		if end := c.node(id).durableEnd(r.index); end < high {
 			c.ledgers[r.index].fail("I7", "the high watermark of %s is %d, but %s, which is in sync, has %d on disk", r.node.process.Name(), high,
 				c.node(id).process.Name(), end)
@@ -299,6 +312,7 @@ func (r *replica) cutNow(t replicate.Truncation) {
 		return
 	}
 	r.cutting = false
+	n.hasCut()
 	r.partition.Truncated(durable, &r.effects)
 	if held := r.held; held != nil {
 		r.held = nil

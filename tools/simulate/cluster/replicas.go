@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"time"
 
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/replicate"
@@ -20,12 +19,6 @@ const (
 	highWatermarkFile = logsDir + "/" + segment.HighWatermarkCheckpoint
 )
 
-// topicName is that of the only topic of clients.
-const topicName = "t"
-
-// checkpointEvery is how often a node writes its checkpoint files.
-const checkpointEvery = time.Second
-
 // logConfig is what the topic's logs are made with.
 func (c *Cluster) logConfig() segment.Config {
 	cfg := segment.DefaultConfig()
@@ -38,11 +31,14 @@ var flushPolicies = map[string]replicate.FlushPolicy{
 	"commit": replicate.FlushCommit, "interval": replicate.FlushInterval, "cache": replicate.FlushCache,
 }
 
-func (n *Node) logDir(index int) string { return fmt.Sprintf("%s/%s-%d", logsDir, topicName, index) }
+func (n *Node) logDir(index int) string {
+	at := n.cluster.places[index]
+	return fmt.Sprintf("%s/%s-%d", logsDir, at.Topic, at.Partition)
+}
 
 // startReplicas opens the logs that the disk has.
 func (n *Node) startReplicas() error {
-	n.replicas = make([]*replica, n.cluster.opt.Partitions)
+	n.replicas = make([]*replica, len(n.cluster.places))
 	points, err := n.readCheckpoint(recoveryPointFile)
 	if err != nil {
 		return err
@@ -57,7 +53,7 @@ func (n *Node) startReplicas() error {
 		if _, err := n.fs.ReadDir(n.logDir(i)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if n.recovered[i], err = n.openLog(i, points[topicPartition(i)]); err != nil {
+		if n.recovered[i], err = n.openLog(i, points[n.cluster.places[i]]); err != nil {
 			return fmt.Errorf("open partition %d: %w", i, err)
 		}
 	}
@@ -70,11 +66,11 @@ func (n *Node) startReplicas() error {
 		if log == nil {
 			continue
 		}
-		if err := n.takeRecovered(i, log, highs[topicPartition(i)]); err != nil {
+		if err := n.takeRecovered(i, log, highs[n.cluster.places[i]]); err != nil {
 			return fmt.Errorf("open partition %d: %w", i, err)
 		}
 	}
-	n.every(checkpointEvery, func() { n.run(n.checkpoint) })
+	n.every(n.cluster.opt.Aimed.Checkpoints, func() { n.run(n.checkpoint) })
 	n.every(n.cluster.opt.ReplicaLagMax/2, func() {
 		for _, r := range n.replicas {
 			if r != nil && n.process.Running() {
@@ -84,10 +80,6 @@ func (n *Node) startReplicas() error {
 		}
 	})
 	return nil
-}
-
-func topicPartition(index int) wire.TopicPartition {
-	return wire.TopicPartition{Topic: topicName, Partition: wire.PartitionIndex(index)}
 }
 
 func (n *Node) readCheckpoint(name string) (map[wire.TopicPartition]wire.Offset, error) {
@@ -261,7 +253,7 @@ func (n *Node) checkpoint() error {
 	points, highs := map[wire.TopicPartition]wire.Offset{}, map[wire.TopicPartition]wire.Offset{}
 	for i, r := range n.replicas {
 		if r != nil {
-			points[topicPartition(i)], highs[topicPartition(i)] = r.log.RecoveryPoint(), r.partition.HighWatermark()
+			points[n.cluster.places[i]], highs[n.cluster.places[i]] = r.log.RecoveryPoint(), r.partition.HighWatermark()
 		}
 	}
 	n.points = points
@@ -277,10 +269,10 @@ func (n *Node) writePoints() error {
 
 // lowerCheckpoint writes the recovery points if a log's is above what a truncation leaves.
 func (n *Node) lowerCheckpoint(index int, point wire.Offset) error {
-	if n.points[topicPartition(index)] <= point {
+	if n.points[n.cluster.places[index]] <= point {
 		return nil
 	}
-	n.points[topicPartition(index)] = point
+	n.points[n.cluster.places[index]] = point
 	return n.writePoints()
 }
 
@@ -289,12 +281,8 @@ func (n *Node) applyImage() {
 	if n.registered == 0 {
 		return
 	}
-	topic := n.image.ByName(topicName)
-	if topic == nil {
-		return
-	}
 	for i := range n.replicas {
-		state := topic.State(wire.PartitionIndex(i))
+		topic, state := n.cluster.stateOf(n.image, i)
 		if state == nil || state == n.states[i] {
 			continue
 		}
@@ -316,6 +304,7 @@ func (n *Node) applyImage() {
 		}
 	}
 	n.noteIneligible()
+	n.groups.topicsChanged()
 }
 
 // noteIneligible tells leaders whose brokers may join no in-sync set.
@@ -348,17 +337,58 @@ func (n *Node) applyState(r *replica, s *image.PartitionState) {
 		r.held = s
 		return
 	}
+	before := r.leadership()
 	m := replicate.Metadata{
 		Version: wire.BrokerEpoch(n.image.Version()), Registered: n.registered, Epoch: s.LeaderEpoch, PartitionEpoch: s.PartitionEpoch, Ref: r,
 	}
 	if s.Leader == n.id {
 		n.lead(r, m, s)
 	} else {
-		r.partition.Follow(replicate.FollowerState{Metadata: m, Leader: s.Leader}, &r.effects)
+		r.partition.Follow(replicate.FollowerState{Metadata: m, Leader: s.Leader, Counted: s.Counted(n.id)}, &r.effects)
 	}
 	if n.process.Running() {
+		n.coordinate(r, before)
 		n.fetchAnew(r)
 		r.follow()
+	}
+}
+
+// leadership is whether a replica leads its partition, and under which epoch.
+type leadership struct {
+	leads bool
+	epoch wire.LeaderEpoch
+}
+
+func (r *replica) leadership() leadership {
+	return leadership{r.partition.Role() == replicate.Leading, r.partition.LeaderEpoch()}
+}
+
+// coordinate has the coordinators follow a change of a partition's leadership.
+func (n *Node) coordinate(r *replica, before leadership) {
+	after := r.leadership()
+	if before == after {
+		return
+	}
+	r.refuseVerifying()
+	if before.leads {
+		n.resignCoordinator(r)
+	}
+	if after.leads {
+		switch r.topic() {
+		case image.TransactionStateTopic:
+			n.txns.shards.lead(r, after.epoch)
+		case image.ConsumerOffsetsTopic:
+			n.groups.shards.lead(r, after.epoch)
+		}
+	}
+}
+
+func (n *Node) resignCoordinator(r *replica) {
+	switch r.topic() {
+	case image.TransactionStateTopic:
+		n.txns.shards.resign(r.index)
+	case image.ConsumerOffsetsTopic:
+		n.groups.shards.resign(r.index)
 	}
 }
 

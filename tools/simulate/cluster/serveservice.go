@@ -211,10 +211,12 @@ func (f *waitingFetch) wait() bool {
 func (f *waitingFetch) again() { f.attempt(false) }
 
 func (n *Node) replicaOf(topic wire.TopicID, index wire.PartitionIndex) *replica {
-	if int(index) >= len(n.replicas) || n.replicas[index] == nil || n.replicas[index].log.TopicID() != topic {
-		return nil
+	for i, at := range n.cluster.places {
+		if at.Partition == index && topicIDs[at.Topic] == topic && n.replicas[i] != nil && n.replicas[i].log.TopicID() == topic {
+			return n.replicas[i]
+		}
 	}
-	return n.replicas[index]
+	return nil
 }
 
 // eligible says whether a broker may be in an in-sync set, as the node's image has it.

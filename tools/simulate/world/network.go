@@ -18,17 +18,18 @@ type NetworkOptions struct {
 type Network struct {
 	world  *World
 	opt    NetworkOptions
-	cut    [][]int // from, to → how many cuts are in force
-	calm   bool    // no loss, no duplicates, no tail
+	cut    [][]int           // from, to → how many cuts are in force
+	slow   [][]time.Duration // from, to → what every message takes longer
+	calm   bool              // no loss, no duplicates, no tail
 	sent   int
 	copies int
 }
 
 // NewNetwork joins places 0 to places-1.
 func (w *World) NewNetwork(places int, opt NetworkOptions) *Network {
-	n := &Network{world: w, opt: opt, cut: make([][]int, places)}
+	n := &Network{world: w, opt: opt, cut: make([][]int, places), slow: make([][]time.Duration, places)}
 	for i := range n.cut {
-		n.cut[i] = make([]int, places)
+		n.cut[i], n.slow[i] = make([]int, places), make([]time.Duration, places)
 	}
 	return n
 }
@@ -39,22 +40,26 @@ func (n *Network) Cut(from, to int) { n.cut[from][to]++ }
 // Heal undoes one Cut.
 func (n *Network) Heal(from, to int) { n.cut[from][to] = max(0, n.cut[from][to]-1) }
 
+// Slow has every message from one place to another take longer from now on; 0 undoes it.
+func (n *Network) Slow(from, to int, by time.Duration) { n.slow[from][to] = by }
+
 // Calm heals all cuts and makes the network a good one, for the rest of the run.
 func (n *Network) Calm() {
 	n.calm = true
-	for _, row := range n.cut {
-		clear(row)
+	for i := range n.cut {
+		clear(n.cut[i])
+		clear(n.slow[i])
 	}
 }
 
 // Send carries a message that life of to gets, whichever it is when it arrives: a datagram. size is in bytes, for the trace.
 func (n *Network) Send(from, to *Process, what string, deliver func()) {
-	n.pass(from, to, what, n.delay(), func() { to.run(to.life, deliver) })
+	n.pass(from, to, what, n.delay(from.place, to.place), func() { to.run(to.life, deliver) })
 }
 
 // SendToLife carries a message that only the present life of to gets: one on a connection that ends with it.
 func (n *Network) SendToLife(from, to *Process, life uint64, what string, deliver func()) {
-	n.pass(from, to, what, n.delay(), func() { to.run(life, deliver) })
+	n.pass(from, to, what, n.delay(from.place, to.place), func() { to.run(life, deliver) })
 }
 
 func (n *Network) pass(from, to *Process, what string, delay time.Duration, arrive func()) {
@@ -75,7 +80,7 @@ func (n *Network) pass(from, to *Process, what string, delay time.Duration, arri
 	carry(delay)
 	if !n.calm && Chance(n.world.Network, n.opt.DuplicateShare) {
 		n.copies++
-		carry(delay + n.delay())
+		carry(delay + n.delay(from.place, to.place))
 	}
 }
 
@@ -83,11 +88,12 @@ func (n *Network) lost(from, to int) bool {
 	return n.cut[from][to] > 0 || !n.calm && Chance(n.world.Network, n.opt.LossShare)
 }
 
-func (n *Network) delay() time.Duration {
+func (n *Network) delay(from, to int) time.Duration {
+	slow := n.slow[from][to]
 	if !n.calm && Chance(n.world.Network, n.opt.SlowShare) {
-		return Between(n.world.Network, n.opt.LatencyMax, n.opt.SlowMax)
+		return slow + Between(n.world.Network, n.opt.LatencyMax, n.opt.SlowMax)
 	}
-	return Between(n.world.Network, n.opt.LatencyMin, n.opt.LatencyMax)
+	return slow + Between(n.world.Network, n.opt.LatencyMin, n.opt.LatencyMax)
 }
 
 // Summary says what was carried.
@@ -142,7 +148,7 @@ func (c *Connection) carry(from, to *Process, life uint64, what string, deliver 
 		c.broken = true
 		return
 	}
-	c.last = max(c.last, n.world.Now()+n.delay())
+	c.last = max(c.last, n.world.Now()+n.delay(from.place, to.place))
 	n.world.After(c.last-n.world.Now(), func() {
 		if n.cut[from.place][to.place] > 0 {
 			c.broken = true

@@ -7,18 +7,22 @@ import (
 
 // Streams are the sources of chance, one a concern.
 type Streams struct {
-	Options  *rand.Rand // what kind of run this is
-	Network  *rand.Rand
-	Disk     *rand.Rand
-	Clock    *rand.Rand
-	Workload *rand.Rand
-	Faults   *rand.Rand
-	Protocol *rand.Rand // what the production code draws
+	Options      *rand.Rand // what kind of run this is
+	Network      *rand.Rand
+	Disk         *rand.Rand
+	Clock        *rand.Rand
+	Workload     *rand.Rand
+	Faults       *rand.Rand
+	Protocol     *rand.Rand // what the production code draws
+	Coordinators *rand.Rand // transactions and groups: which there are, and what their clients do
+	Members      *rand.Rand // members of the quorum that change, disks that are lost, slow links
+	Protocols    *rand.Rand // which protocol groups speak
+	Aimed        *rand.Rand // faults that wait for what they are aimed at, and how much a crash finds in the journal
 }
 
 func newStreams(seed uint64) Streams {
 	stream := func(concern uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, concern)) }
-	return Streams{stream(1), stream(2), stream(3), stream(4), stream(5), stream(6), stream(7)}
+	return Streams{stream(1), stream(2), stream(3), stream(4), stream(5), stream(6), stream(7), stream(8), stream(9), stream(10), stream(11)}
 }
 
 // Between draws a duration from [from, to).

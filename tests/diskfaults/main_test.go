@@ -1,0 +1,9 @@
+package diskfaults
+
+import (
+	"testing"
+
+	"github.com/ringmill/ringmill/tests/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
