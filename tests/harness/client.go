@@ -67,7 +67,8 @@ func (n *Node) deleteTopic(topic string) {
 	_, _ = kadm.NewClient(client).DeleteTopics(ctx, topic)
 }
 
-// CreateNamedTopic makes a topic that stays, and waits until it takes records. Configs are "key=value".
+// CreateNamedTopic makes a topic that stays, and waits until it takes records: for ever if its one replica is given to a node that has just
+// died and is not fenced yet. Configs are "key=value".
 func (n *Node) CreateNamedTopic(tb testing.TB, topic string, partitions int32, configs ...string) {
 	tb.Helper()
 	n.MakeTopic(tb, topic, partitions, 1, configs...)
