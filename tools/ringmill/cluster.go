@@ -21,12 +21,12 @@ import (
 func (a *app) clusterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cluster",
-		Short:   "Show the cluster and what is wrong with it, and spread its partitions",
+		Short:   "Show the cluster and what is wrong with it, spread its partitions, and change its voters",
 		GroupID: groupCluster,
 	}
 	onlyWithSubcommand(cmd)
 	a.client.register(cmd)
-	cmd.AddCommand(a.clusterStatus(), a.clusterBalance(), a.clusterUpgrade())
+	cmd.AddCommand(a.clusterStatus(), a.clusterBalance(), a.clusterVoters(), a.clusterUpgrade())
 	return cmd
 }
 
@@ -210,69 +210,46 @@ func (s *clusterStatus) readNodes(ctx context.Context, client *kgo.Client) error
 	return nil
 }
 
-// readQuorum asks the controller who votes on the metadata. A node that has no quorum refuses, and then nothing is told; nor is it where there
-// is no controller, or none answers.
+// readQuorum asks the controller who votes on the metadata. Where there is no controller, or none answers, nothing is told.
 func (s *clusterStatus) readQuorum(ctx context.Context, client *kgo.Client) error {
 	if s.Controller < 0 {
 		return nil
 	}
-	req := kmsg.NewPtrDescribeQuorumRequest()
-	t := kmsg.NewDescribeQuorumRequestTopic()
-	t.Topic = metadataTopic
-	t.Partitions = append(t.Partitions, kmsg.NewDescribeQuorumRequestTopicPartition())
-	req.Topics = append(req.Topics, t)
 	limited, cancel := context.WithTimeout(ctx, statusPatience)
 	defer cancel()
-	resp, err := req.RequestWith(limited, client)
+	q, err := describeQuorum(limited, client)
 	silent := limited.Err() != nil && ctx.Err() == nil // as a node is whose controller has just gone, until it knows
 	if err = cause(err); errors.Is(err, errNoController) || err != nil && silent {
 		s.Controller = -1
 		return nil
 	}
-	if err != nil {
+	if err != nil || q == nil {
 		return err
 	}
-	if resp.ErrorCode != 0 || len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
-		return nil
-	}
-	p := &resp.Topics[0].Partitions[0]
-	if p.ErrorCode != 0 {
-		return nil
-	}
-	s.Quorum = &quorumStatus{Leader: p.LeaderID, LeaderEpoch: p.LeaderEpoch, HighWatermark: p.HighWatermark}
-	end := int64(-1)
-	for _, v := range p.CurrentVoters {
-		end = max(end, v.LogEndOffset)
-	}
-	for _, v := range p.CurrentVoters {
-		s.member(v.ReplicaID, "voter", end-v.LogEndOffset)
-	}
-	for _, o := range p.Observers {
-		s.member(o.ReplicaID, "observer", end-o.LogEndOffset)
+	s.Quorum = &q.quorumStatus
+	for _, m := range q.Members {
+		s.member(m)
 	}
 	return nil
 }
 
-// metadataTopic names the quorum's log in requests.
-const metadataTopic = "__cluster_metadata"
-
 // leaves says what takes a node out of the metadata quorum, by its part in it.
 var leaves = map[string]string{
-	"voter":    "RemoveRaftVoter (kafka-metadata-quorum.sh remove-controller)",
-	"observer": "UnregisterBroker (kafka-cluster.sh unregister)",
+	roleVoter:    "ringmill cluster voters remove",
+	roleObserver: "ringmill node unregister",
 }
 
 // member notes a node's part in the quorum. One that is no broker of the cluster is told of as well.
-func (s *clusterStatus) member(id int32, part string, lag int64) {
-	i := slices.IndexFunc(s.Nodes, func(n clusterNode) bool { return n.ID == id })
+func (s *clusterStatus) member(m quorumMember) {
+	i := slices.IndexFunc(s.Nodes, func(n clusterNode) bool { return n.ID == m.Node })
 	if i < 0 {
 		s.Problems = append(s.Problems, problem{
-			fmt.Sprintf("%s %d of the metadata quorum is no node of the cluster", part, id),
-			"start it again, or, if it is gone for good, take it out with " + leaves[part],
+			fmt.Sprintf("%s %d of the metadata quorum is no node of the cluster", m.Role, m.Node),
+			fmt.Sprintf("start it again, or, if it is gone for good, take it out: %s %d", leaves[m.Role], m.Node),
 		})
 		return
 	}
-	s.Nodes[i].Quorum, s.Nodes[i].QuorumLag = part, lag
+	s.Nodes[i].Quorum, s.Nodes[i].QuorumLag = m.Role, m.Lag
 }
 
 func (s *clusterStatus) nodeProblems() {
@@ -287,7 +264,7 @@ func (s *clusterStatus) nodeProblems() {
 			s.Problems = append(s.Problems, problem{
 				fmt.Sprintf("node %d (%s) is fenced", n.ID, n.Address),
 				fmt.Sprintf("start it, or see in its log why it does not reach the controller; if it is gone for good, ringmill node drain %d moves its replicas, "+
-					"and kafka-cluster.sh unregister takes it out", n.ID),
+					"and ringmill node unregister %d takes it out", n.ID, n.ID),
 			})
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // TestClusterProblems: what is wrong is counted, and said with what to do about it.
 func TestClusterProblems(t *testing.T) {
 	s := &clusterStatus{ClusterID: "c", Controller: -1, Nodes: []clusterNode{{ID: 1, Address: "a:1"}, {ID: 2, Address: "a:2", Fenced: true}}}
-	s.member(1, "voter", 0)
-	s.member(7, "voter", 3)
+	s.member(quorumMember{Node: 1, Role: roleVoter})
+	s.member(quorumMember{Node: 7, Role: roleVoter, Lag: 3})
 	s.nodeProblems()
 	s.count(kadm.PartitionDetail{Topic: "t", Partition: 0, Leader: 1, Replicas: []int32{1, 2}, ISR: []int32{1, 2}})
 	s.count(kadm.PartitionDetail{Topic: "t", Partition: 1, Leader: 1, Replicas: []int32{1, 2}, ISR: []int32{1}})
@@ -25,7 +25,7 @@ func TestClusterProblems(t *testing.T) {
 	var text strings.Builder
 	s.write(&text)
 	for _, want := range []string{
-		"controller none", "voter 7 of the metadata quorum is no node", "there is no controller", "node 2 (a:2) is fenced", "ringmill node drain 2 ",
+		"controller none", "voter 7 of the metadata quorum is no node", "there is no controller", "node 2 (a:2) is fenced", "ringmill node drain 2 ", "ringmill node unregister 2 ", "ringmill cluster voters remove 7\n",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in:\n%s", want, text.String())
@@ -73,5 +73,30 @@ func TestProblemsOfOneCure(t *testing.T) {
 	want := "\na\nc\nc\nc\nc\n... and 3 more (-o json has all)\n  start node 2\n\nb\n  start node 3\n"
 	if text.String() != want {
 		t.Errorf("%q, want %q", text.String(), want)
+	}
+}
+
+// TestVotersThatRemain: a vote is not taken away where nothing could be decided without it.
+func TestVotersThatRemain(t *testing.T) {
+	const now, long = 1_000_000, 900_000
+	voter := func(id int32, fetched int64) quorumMember {
+		return quorumMember{Node: id, Role: roleVoter, LastFetch: fetched}
+	}
+	for _, c := range []struct {
+		leaves int
+		of     []quorumMember
+		ok     bool
+	}{
+		{1, []quorumMember{voter(1, now), voter(2, now-200), voter(3, now-100)}, true},
+		{2, []quorumMember{voter(1, now), voter(2, now-200), voter(3, long)}, true},  // the one that is gone
+		{1, []quorumMember{voter(1, now), voter(2, now-200), voter(3, long)}, false}, // one that is needed
+		{1, []quorumMember{voter(1, now), voter(2, now-200), voter(3, -1)}, false},   // not heard of since the leader leads
+		{1, []quorumMember{voter(1, now), voter(2, now), {Node: 3, Role: roleObserver, LastFetch: long}}, true},
+		{0, []quorumMember{voter(1, now)}, false},
+	} {
+		q := metadataQuorum{Members: c.of}
+		if err := q.remains(c.of[c.leaves]); (err == nil) != c.ok {
+			t.Errorf("node %d leaves %+v: %v", c.of[c.leaves].Node, c.of, err)
+		}
 	}
 }

@@ -152,7 +152,7 @@ func (a *app) finalize(ctx context.Context, client *kgo.Client, dryRun bool) err
 	}
 	for _, n := range u.Nodes {
 		if n.Error != "" {
-			return fmt.Errorf("node %d does not say what it knows: %s; start it, or unregister it if it is gone for good", n.ID, n.Error)
+			return fmt.Errorf("node %d does not say what it knows: %s; start it, or take it out with ringmill node unregister if it is gone for good", n.ID, n.Error)
 		}
 	}
 	if u.Possible > u.Finalized {

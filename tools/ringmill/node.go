@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,10 +13,10 @@ import (
 )
 
 func (a *app) nodeCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "node", Short: "Take leaders and replicas from a node, and give them back", GroupID: groupCluster}
+	cmd := &cobra.Command{Use: "node", Short: "Take leaders and replicas from a node, and the node from the cluster", GroupID: groupCluster}
 	onlyWithSubcommand(cmd)
 	a.client.register(cmd)
-	cmd.AddCommand(a.nodeDrain())
+	cmd.AddCommand(a.nodeDrain(), a.nodeUnregister())
 	return cmd
 }
 
@@ -51,21 +50,21 @@ and have replicas again; what was moved stays where it is, and cluster balance s
 	cmd.Flags().BoolVar(&flags.undo, "undo", false, "let the node lead and have replicas again")
 	cmd.MarkFlagsMutuallyExclusive("leaders", "undo")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := strconv.ParseInt(args[0], 10, 32)
-		if err != nil || id < 0 {
-			return wrongUse(cmd, "%q: must be a node's id", args[0])
+		id, err := nodeID(cmd, args[0])
+		if err != nil {
+			return err
 		}
 		if err := flags.check(cmd); err != nil {
 			return err
 		}
 		return a.placed(cmd.Context(), func(ctx context.Context, p *placement) error {
-			if !slices.ContainsFunc(p.nodes, func(n clusterNode) bool { return n.ID == int32(id) }) {
+			if !p.registered(id) && len(p.replicasOf(id)) == 0 {
 				return fmt.Errorf("node %d: there is no such node; ringmill cluster status shows those that there are", id)
 			}
 			if flags.undo {
-				return a.undoDrain(ctx, p, int32(id), flags.dryRun)
+				return a.undoDrain(ctx, p, id, flags.dryRun)
 			}
-			return a.drain(ctx, p, int32(id), &flags)
+			return a.drain(ctx, p, id, &flags)
 		})
 	}
 	return cmd
@@ -106,7 +105,7 @@ func (a *app) drain(ctx context.Context, p *placement, node int32, f *drainFlags
 	}
 	if p.fenced(node) {
 		if a.output == outputText {
-			fmt.Fprintf(a.stdout, "node %d is fenced: it leads nothing, and nothing is placed on it until it serves again\n", node)
+			fmt.Fprintf(a.stdout, "node %d does not serve: it leads nothing, and nothing is placed on it until it does\n", node)
 		}
 	} else if err := a.drainLeaders(ctx, p, node, f.wait); err != nil {
 		return err
@@ -150,9 +149,15 @@ func (a *app) drainLeaders(ctx context.Context, p *placement, node int32, wait t
 	return nil
 }
 
-// fenced says whether a node is down, or does not reach the controller. It cannot be asked for anything, as to have its property set.
+// registered says whether the cluster knows the node; one that was unregistered may have replicas still.
+func (p *placement) registered(node int32) bool {
+	return slices.ContainsFunc(p.nodes, func(n clusterNode) bool { return n.ID == node })
+}
+
+// fenced says whether a node is down, does not reach the controller, or is registered no more. It cannot be asked for anything, as to have its
+// property set.
 func (p *placement) fenced(node int32) bool {
-	return slices.ContainsFunc(p.nodes, func(n clusterNode) bool { return n.ID == node && n.Fenced })
+	return !slices.ContainsFunc(p.nodes, func(n clusterNode) bool { return n.ID == node && !n.Fenced })
 }
 
 // plan is of what the node has now.
@@ -264,7 +269,7 @@ func (a *app) undoDrain(ctx context.Context, p *placement, node int32, dryRun bo
 		cancelled = append(cancelled, m.partition)
 	}
 	if p.fenced(node) {
-		return fmt.Errorf("node %d is fenced: start it first, for its property ringmill.drain is set by itself", node)
+		return fmt.Errorf("node %d does not serve: start it first, for its property ringmill.drain is set by itself", node)
 	}
 	if !dryRun {
 		if err := p.setDrain(ctx, node, ""); err != nil {
