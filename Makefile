@@ -8,6 +8,8 @@ GO ?= go
 ROOMS = $(shell $(GO) list ./... | grep -v /tests)
 WHOLE = ./tests/...
 BIN := $(CURDIR)/bin
+# a package's tests: staticcheck alone takes Go's ten minutes where nothing is built yet and two cores have other work
+TEST := $(GO) test -timeout 20m
 # a fuzz target's time, and the endings of a soak run
 FUZZTIME ?= 20s
 KILLS ?= 200
@@ -45,32 +47,32 @@ test: lint unit test-race test-invariants test-clients test-engines ## every tes
 
 lint: ## vet, staticcheck, gofmt, import arrows, forbidden words
 	$(GO) vet ./...
-	$(GO) test ./tools/lint/...
+	$(TEST) ./tools/lint/...
 
 unit: ## each room's own tests
-	$(GO) test $(ROOMS)
+	$(TEST) $(ROOMS)
 
 # node carries the invariants here, so that one run pays for both
 test-race: ## the rooms with threads under the race detector
-	$(GO) test -race -tags invariants ./node/... ./iouring/...
-	$(GO) test -race ./control/...
+	$(TEST) -race -tags invariants ./node/... ./iouring/...
+	$(TEST) -race ./control/...
 
 test-invariants: ## the costly checks: poisoned buffers, shuffled orders
-	$(GO) test -tags invariants ./wire/... ./segment/... ./replicate/... ./control/...
+	$(TEST) -tags invariants ./wire/... ./segment/... ./replicate/... ./control/...
 
 test-clients: build ## real clients, agents and endings against a node on the engine that the machine offers
-	RINGMILL_TEST_BINARY=$(BIN)/ringmill $(GO) test -count 1 -p 1 -timeout 15m $(WHOLE)
+	RINGMILL_TEST_BINARY=$(BIN)/ringmill $(TEST) -count 1 -p 1 $(WHOLE)
 
 # the binary carries the invariants here, so that the other engine's run pays for both
 test-engines: ## the wire's answers and kill -9 on the epoll engine, with invariants on, and replicas with them
 	CGO_ENABLED=0 $(GO) build -tags invariants -o $(BIN)/ringmill-invariants ./tools/ringmill
 	RINGMILL_TEST_BINARY=$(BIN)/ringmill-invariants RINGMILL_TEST_ENGINE=epoll RINGMILL_TEST_KILLS=3 RINGMILL_TEST_CUTS=2 \
-	  $(GO) test -count 1 -p 1 -timeout 15m ./tests/protocol ./tests/crash ./tests/eos
-	RINGMILL_TEST_BINARY=$(BIN)/ringmill-invariants $(GO) test -count 1 -run 'TestNothingAcknowledgedIsLost|TestFollowerOfAnOlderEpochIsKilled' ./tests/cluster
+	  $(TEST) -count 1 -p 1 ./tests/protocol ./tests/crash ./tests/eos
+	RINGMILL_TEST_BINARY=$(BIN)/ringmill-invariants $(TEST) -count 1 -run 'TestNothingAcknowledgedIsLost|TestFollowerOfAnOlderEpochIsKilled' ./tests/cluster
 
 cluster-free: build ## what needs Go and nothing else: no packages, no root, no other server
-	$(GO) test $(ROOMS)
-	RINGMILL_TEST_BINARY=$(BIN)/ringmill RINGMILL_TEST_CUTS=0 $(GO) test -count 1 -p 1 ./tests/protocol ./tests/crash ./tests/eos
+	$(TEST) $(ROOMS)
+	RINGMILL_TEST_BINARY=$(BIN)/ringmill RINGMILL_TEST_CUTS=0 $(TEST) -count 1 -p 1 ./tests/protocol ./tests/crash ./tests/eos
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	for pkg in $(ROOMS); do \
