@@ -194,11 +194,23 @@ func (r *replicator) take(answer []byte, err error) {
 	}
 }
 
+// toldOf says whether the log tells of a fetch that has failed. A leader may not have followed the metadata as far as this node has, or be ahead of
+// it: of a topic that was just made or deleted, and of a leadership that has just changed. Only if that lasts is anything wrong.
+func toldOf(failed *replicate.FetchAction) bool {
+	switch failed.Code {
+	case wire.UnknownTopicID, wire.UnknownTopicOrPartition, wire.NotLeaderOrFollower, wire.FencedLeaderEpoch, wire.UnknownLeaderEpoch:
+		return failed.Lasting
+	}
+	return true
+}
+
 // fetched carries out what an answer says of a partition.
 func (l *Loop) fetched(p *partition, a *replicate.FetchAction, from *replicaAnswer) {
 	switch a.Kind {
 	case replicate.FetchFailed:
-		l.node.log.throttled("a replica is not fetched", "partition", p.name(), "leader", int(p.replicator.leader), "error", a.Code)
+		if toldOf(a) {
+			l.node.log.throttled("a replica is not fetched", "partition", p.name(), "leader", int(p.replicator.leader), "error", a.Code)
+		}
 	case replicate.FetchOutOfRange:
 		if !p.replica.FetchedOutOfRange(a.Fetched, a.LeaderEnd, &l.eff) {
 			p.replicator.fetcher.BackOff(p.id, p.index, l.mono)

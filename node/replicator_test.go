@@ -103,3 +103,21 @@ func TestLogThatCannotBeCut(t *testing.T) {
 	p.loop.on(func(l *Loop) { l.stop(p, wire.UnknownTopicOrPartition) })
 	full.Store(false)
 }
+
+// TestLeadersThatHaveNotHeardYet: a topic that is new, or whose leader has just changed, is not known to each node at once. It is told of if it
+// lasts, and anything else at once.
+func TestLeadersThatHaveNotHeardYet(t *testing.T) {
+	for _, c := range []struct {
+		failed replicate.FetchAction
+		told   bool
+	}{
+		{replicate.FetchAction{Code: wire.UnknownTopicID}, false},
+		{replicate.FetchAction{Code: wire.NotLeaderOrFollower}, false},
+		{replicate.FetchAction{Code: wire.UnknownLeaderEpoch, Lasting: true}, true},
+		{replicate.FetchAction{Code: wire.KafkaStorageError}, true},
+	} {
+		if got := toldOf(&c.failed); got != c.told {
+			t.Errorf("%s, lasting %v: told of is %v", c.failed.Code, c.failed.Lasting, got)
+		}
+	}
+}

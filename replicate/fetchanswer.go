@@ -36,6 +36,9 @@ type FetchAction struct {
 	Records []byte
 	Code    wire.ErrorCode
 	Leader  wire.CurrentLeader
+	// Lasting says of a FetchFailed that it was not the first: the partition has failed so often in a row that it rests for the whole of
+	// FetcherConfig.Backoff.
+	Lasting bool
 	// Throttled says that Records count against the throttle's budget.
 	Throttled bool
 }
@@ -98,8 +101,7 @@ func (f *Fetcher) answer(now time.Duration, p *fetchedPartition, r *wire.FetchPa
 	case r.ErrorCode == wire.OffsetOutOfRange && r.DivergingEpoch.Set:
 		a.Kind, a.LeaderEnd, a.Diverging = FetchOutOfRange, r.DivergingEpoch.EndOffset, wire.EpochEndOffset{}
 	case r.ErrorCode != wire.None:
-		a.Kind = FetchFailed
-		f.failed(p, now)
+		a.Kind, a.Lasting = FetchFailed, f.failed(p, now)
 	case r.DivergingEpoch.Set:
 		a.Kind = FetchDiverged
 	case len(r.Records) > 0:

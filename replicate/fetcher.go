@@ -260,14 +260,15 @@ func (f *Fetcher) BackOff(topic wire.TopicID, index wire.PartitionIndex, now tim
 	}
 }
 
-// failed has p rest for longer each time.
-func (f *Fetcher) failed(p *fetchedPartition, now time.Duration) {
+// failed has p rest for longer each time. lasting is FetchAction's.
+func (f *Fetcher) failed(p *fetchedPartition, now time.Duration) (lasting bool) {
 	pause := f.cfg.Backoff
 	if f.cfg.BackoffMin > 0 {
 		pause = min(pause, f.cfg.BackoffMin<<min(p.failures, failuresMax))
 	}
 	p.failures++
 	f.rest(p, now+pause)
+	return p.failures > 1 && pause == f.cfg.Backoff
 }
 
 // failuresMax is from where on a pause is not doubled any more, whatever Backoff is.

@@ -213,6 +213,9 @@ func (f *fetcherPlayer) show(a *replicate.FetchAction) {
 	switch {
 	case a.Kind == replicate.FetchFailed:
 		f.printf("  %s, leader %d in epoch %d", a.Code, a.Leader.Leader, a.Leader.Epoch)
+		if a.Lasting {
+			f.printf("  lasting")
+		}
 	case a.Kind == replicate.FetchDiverged:
 		f.printf("  epoch %d ends at %d", a.Diverging.Epoch, a.Diverging.EndOffset)
 	case a.Kind == replicate.FetchOutOfRange:

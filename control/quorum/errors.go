@@ -70,6 +70,9 @@ type CorruptionError struct {
 }
 
 func (e *CorruptionError) Error() string {
+	if errors.Is(e.Err, ErrLostEntries) { // the file is whole: it is the note that says so
+		return fmt.Sprintf("quorum: %s says that no member may start here any more, move the data directory away: %v", e.File, e.Err)
+	}
 	return fmt.Sprintf("quorum: %s is damaged at byte %d: %v", e.File, e.Position, e.Err)
 }
 

@@ -67,7 +67,8 @@ func readLoss(data []byte) (l loss, err error) {
 	return l, nil
 }
 
-// lostAt gives the *CorruptionError of a directory in which lostName is, whatever it says: who wrote it meant that nobody starts there.
+// lostAt gives the *CorruptionError of a directory in which lostName is, whatever it says: who wrote it meant that nobody starts there. It wraps
+// ErrLostEntries.
 func lostAt(fsys segment.FS, dir string) error {
 	name := path.Join(dir, lostName)
 	data, err := fsys.ReadFile(name)
@@ -75,8 +76,8 @@ func lostAt(fsys segment.FS, dir string) error {
 		return err
 	}
 	l, err := readLoss(data)
-	if err == nil {
-		err = l.err()
+	if err != nil {
+		return &CorruptionError{File: name, Err: fmt.Errorf("%w; what it says of that cannot be read: %w", ErrLostEntries, err)}
 	}
-	return &CorruptionError{File: name, Err: err}
+	return &CorruptionError{File: name, Err: l.err()}
 }

@@ -39,7 +39,8 @@ func TestLostEntries(t *testing.T) {
 	}
 	m.fs = m.fs.Crash()
 	err := c.tryOpen(m)
-	if !lostForGood(err) || !strings.Contains(err.Error(), "entry 100, and the log ends at 2 (term 2, leader") {
+	if !lostForGood(err) || !strings.Contains(err.Error(), "entry 100, and the log ends at 2 (term 2, leader") ||
+		!strings.Contains(err.Error(), "/lost says that no member may start here any more") || strings.Contains(err.Error(), "damaged") {
 		t.Errorf("opened again: %v", err)
 	}
 	if err := Create(m.fs, testDir, testIdentity(9), nil, nil); !errors.Is(err, ErrExists) {
@@ -96,7 +97,7 @@ func TestDamagedNoteIsANote(t *testing.T) {
 			fs := m.fs.Remains()
 			must(t, fs.Damage(name, int64(at), 1<<bit))
 			var damaged *CorruptionError
-			if _, err := contents(fs); !errors.As(err, &damaged) || damaged.File != name {
+			if _, err := contents(fs); !lostForGood(err) || !errors.As(err, &damaged) || damaged.File != name {
 				t.Fatalf("bit %d of byte %d: %v", bit, at, err)
 			}
 		}

@@ -45,7 +45,7 @@ func TestANodeIsDrained(t *testing.T) {
 	awaitAcknowledged(t, producer, 50)
 
 	plan := command(t, c, "node", "drain", "3", "--dry-run")
-	if !strings.Contains(plan, loaded) || !strings.Contains(plan, "leaders that go elsewhere") {
+	if !strings.Contains(plan, loaded) || !strings.Contains(plan, "leaders that go elsewhere") || !strings.Contains(plan, "NEW-REPLICAS") {
 		t.Errorf("the plan:\n%s", plan)
 	}
 	awaitReplicas(t, c.Nodes[0], loaded, func(p *kmsg.MetadataResponseTopicPartition) bool { return p.Leader == 3 })

@@ -441,5 +441,5 @@ func writePlan(w io.Writer, plan []replicaMove) {
 	for _, m := range plan {
 		rows = append(rows, []string{m.Topic, fmt.Sprint(m.Partition), joined(m.From), joined(m.To)})
 	}
-	table(w, []string{"TOPIC", "PARTITION", "REPLICAS", "BECOME"}, rows)
+	table(w, []string{"TOPIC", "PARTITION", "REPLICAS", "NEW-REPLICAS"}, rows)
 }
