@@ -30,6 +30,8 @@ type coordinatorService[C machine[E], E any] struct {
 type machine[E any] interface {
 	comparable
 	Tick(nowMS int64, wall wire.Timestamp) E
+	// GiveUp gives back what it takes of the memory of all; it is not called again.
+	GiveUp()
 }
 
 // coordinatorKind is what the coordinators of one kind have of their own.
@@ -164,6 +166,7 @@ func (s *coordinatorService[C, E]) giveUp(index wire.PartitionIndex) {
 	}
 	old := s.shards[index]
 	s.shards[index] = nil
+	old.coordinator.GiveUp()
 	if s.kind.resigned != nil {
 		s.kind.resigned(old)
 	}

@@ -41,14 +41,28 @@ func TestShardsLiveWithTheirLeadership(t *testing.T) {
 	topic := tn.topics.named([]byte(image.ConsumerOffsetsTopic))
 	index := wire.PartitionIndex(group.PartitionFor("g", int32(len(topic.parts))))
 	var old *groupShard
-	had := make(chan struct{})
-	tn.groups.inbox.put(func() {
-		old = tn.groups.shards[index]
-		close(had)
-	})
-	<-had
+	on := func(f func()) { // the coordinators' goroutine
+		done := make(chan struct{})
+		tn.groups.inbox.put(func() {
+			f()
+			close(done)
+		})
+		<-done
+	}
+	taken := func() (bytes int64) {
+		on(func() { bytes = tn.groups.memory.Used() })
+		return bytes
+	}
+	on(func() { old = tn.groups.shards[index] })
+	before := taken()
+	if before == 0 {
+		t.Error("a group takes no memory")
+	}
 
 	tn.groups.resign(index)
+	if left := taken(); left != 0 {
+		t.Errorf("of %d bytes, %d are still taken by a coordinator that is elsewhere", before, left)
+	}
 	if _, code := tn.offsetOf(); code != wire.NotCoordinator {
 		t.Errorf("a group whose coordinator is elsewhere: %s", code)
 	}
@@ -63,6 +77,9 @@ func TestShardsLiveWithTheirLeadership(t *testing.T) {
 		return code
 	})
 	await(t, "the logs are read", func() bool { return tn.groups.logs.check().ok })
+	if again := taken(); again != before {
+		t.Errorf("%d bytes are taken after the partition was led again, before it %d", again, before)
+	}
 
 	stale := old.leaderEpoch - 1
 	refused := make(chan wire.ErrorCode, 1)

@@ -89,7 +89,6 @@ type phase uint8
 const (
 	phaseLoading phase = iota
 	phaseActive
-	phaseUnloaded
 )
 
 // appended is what happens when the records of an append are durable, or failed to be.
@@ -181,13 +180,10 @@ func (c *Coordinator) HandleFor(nowMS int64, wall wire.Timestamp, h Handle, cl C
 	return c.end()
 }
 
-// refusal is the code for everything that comes before Loaded or after Unload.
+// refusal is the code for everything that comes before Loaded.
 func (p phase) refusal() wire.ErrorCode {
-	switch p {
-	case phaseLoading:
+	if p == phaseLoading {
 		return wire.CoordinatorLoadInProgress
-	case phaseUnloaded:
-		return wire.NotCoordinator
 	}
 	return wire.None
 }
@@ -237,9 +233,6 @@ func (c *Coordinator) Appended(nowMS int64, id AppendID, code wire.ErrorCode) Ef
 	c.begin(nowMS, c.wallAt(nowMS))
 	then, ok := c.appends[id]
 	if !ok {
-		if c.phase == phaseUnloaded {
-			return c.end()
-		}
 		panic(fmt.Sprintf("BUG: append %d is not under way", id))
 	}
 	delete(c.appends, id)
@@ -254,26 +247,8 @@ func (c *Coordinator) wallAt(nowMS int64) wire.Timestamp {
 	return c.wall + wire.Timestamp(nowMS-c.nowMS)
 }
 
-// Unload gives the shard up, as when another node becomes its coordinator: whoever waits is told NOT_COORDINATOR, and
-// everything that comes later too.
-func (c *Coordinator) Unload(nowMS int64) Effects {
-	c.begin(nowMS, c.wallAt(nowMS))
-	for _, id := range c.sortedGroupIDs() {
-		c.dropGroup(c.groups[id], wire.NotCoordinator)
-	}
-	for _, id := range sortedKeys(c.appends) {
-		then := c.appends[id]
-		delete(c.appends, id)
-		then.appended(c, wire.NotCoordinator)
-	}
-	for _, id := range sortedKeys(c.stateCalls) {
-		call := c.stateCalls[id]
-		delete(c.stateCalls, id)
-		c.refuseCall(call, wire.NotCoordinator)
-	}
-	c.phase, c.nextExpiryMS, c.expiring = phaseUnloaded, math.MaxInt64, nil
-	return c.end()
-}
+// GiveUp gives back what the coordinator takes of the memory of all of them: its shard is another's, and it is not to be called again.
+func (c *Coordinator) GiveUp() { c.memory.Tell(0) }
 
 func (c *Coordinator) begin(nowMS int64, wall wire.Timestamp) {
 	c.nowMS, c.wall = max(nowMS, c.nowMS), wall

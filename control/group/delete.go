@@ -39,7 +39,7 @@ func (c *Coordinator) deleteGroups(h Handle, req *kmsg.DeleteGroupsRequest) {
 func (c *Coordinator) finishDeletion(a *deleteGroupsAppend) {
 	var records []wire.Record
 	for _, g := range a.groups {
-		if c.groups[g.id] == g { // not unloaded since
+		if c.groups[g.id] == g { // not dropped since
 			records = append(records, g.tombstones()...)
 		}
 	}
@@ -111,7 +111,7 @@ func (g *group) tombstones() []wire.Record {
 func (d *groupDeletions) finish(c *Coordinator, code wire.ErrorCode) {
 	for i, g := range d.groups {
 		switch {
-		case c.groups[g.id] != g: // unloaded since
+		case c.groups[g.id] != g: // dropped since
 		case code == wire.None:
 			c.dropGroup(g, wire.GroupIDNotFound)
 		default:

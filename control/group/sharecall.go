@@ -47,9 +47,6 @@ func (c *Coordinator) StateAnswered(nowMS int64, id StateCallID, resp kmsg.Respo
 	c.begin(nowMS, c.wallAt(nowMS))
 	call, ok := c.stateCalls[id]
 	if !ok {
-		if c.phase == phaseUnloaded {
-			return c.end()
-		}
 		panic(fmt.Sprintf("BUG: state call %d is not under way", id))
 	}
 	delete(c.stateCalls, id)

@@ -220,9 +220,6 @@ func (o *ownScript) run(t *testing.T, d *datadriven.TestData) string {
 	case "topic-deleted":
 		o.m.take(o.m.c.TopicDeleted(a.text("topic", "")))
 		return o.print()
-	case "unload":
-		o.m.take(o.m.c.Unload(o.m.nowMS))
-		return o.print()
 	case "log":
 		return o.printLog()
 	}

@@ -193,6 +193,9 @@ func (c *StateCoordinator) begin(nowMS int64, wall wire.Timestamp) {
 	c.nowMS, c.wall, c.fx = max(nowMS, c.nowMS), wall, StateEffects{PruneTo: wire.NoOffset}
 }
 
+// GiveUp gives back what the coordinator takes of the memory of all of them: its shard is another's, and it is not to be called again.
+func (c *StateCoordinator) GiveUp() { c.account.Tell(0) }
+
 func (c *StateCoordinator) end() StateEffects {
 	if c.loaded {
 		c.account.Tell(c.memory + c.promised)
