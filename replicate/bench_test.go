@@ -62,12 +62,22 @@ func TestAloneAllocatesNothing(t *testing.T) {
 	}
 }
 
+// replicated makes a leader with two followers in sync, and a batch to produce again and again.
+func replicated(tb testing.TB) (*replicate.Partition, wire.RecordBatch) {
+	tb.Helper()
+	p, batch := alone(tb)
+	p = replicate.NewReplica(p.Log(), replicate.FlushCommit, 0)
+	p.Lead(0, replicate.LeaderState{Metadata: replicate.Metadata{Version: 1}, Self: 1, Replicas: []wire.NodeID{1, 2, 3}, ISR: []wire.NodeID{1, 2, 3}, MinISR: 2, LagMax: 1 << 40}, new(replicate.Effects))
+	if p.Role() != replicate.Leading {
+		tb.Fatal("nothing is led: its metadata is taken for stale")
+	}
+	return p, batch
+}
+
 // BenchmarkReplicated is what a leader's state machine costs a batch that two followers fetch and acknowledge.
 func BenchmarkReplicated(b *testing.B) {
-	p, batch := alone(b)
-	p = replicate.NewReplica(p.Log(), replicate.FlushCommit, 0)
+	p, batch := replicated(b)
 	var eff replicate.Effects
-	p.Lead(0, replicate.LeaderState{Self: 1, Replicas: []wire.NodeID{1, 2, 3}, ISR: []wire.NodeID{1, 2, 3}, MinISR: 2, LagMax: 1 << 40}, &eff)
 	ref := new(int)
 	b.ReportAllocs()
 	for b.Loop() {
