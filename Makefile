@@ -29,7 +29,7 @@ SEEDS ?= 2000
 FROM ?= 1
 SEED ?=
 
-.PHONY: bench-iouringgo bench-compare bench-peers help build run cluster test unit test-race test-invariants test-engines test-clients cluster-free fuzz soak soak-cluster soak-disk sim sim-mutants compat bench lint generate
+.PHONY: bench-iouringgo bench-compare bench-peers help build run cluster test unit test-iouringgo test-race test-invariants test-engines test-clients cluster-free fuzz soak soak-cluster soak-disk sim sim-mutants compat bench lint generate
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
@@ -43,7 +43,7 @@ run: build ## a node on 127.0.0.1:9092 with its data in ./data
 cluster: build ## three nodes of one cluster on 127.0.0.1, ports 9092, 9192 and 9292, until ^C
 	tools/trycluster.sh $(BIN)/ringmill
 
-test: lint unit test-race test-invariants test-clients test-engines ## every test: both engines, real clients, kill -9 and power cuts
+test: lint unit test-iouringgo test-race test-invariants test-clients test-engines ## every test: both engines, real clients, kill -9 and power cuts
 
 lint: ## vet, staticcheck, gofmt, import arrows, forbidden words
 	$(GO) vet ./...
@@ -51,6 +51,11 @@ lint: ## vet, staticcheck, gofmt, import arrows, forbidden words
 
 unit: ## each room's own tests
 	$(TEST) $(ROOMS)
+
+# iouring-go's package reaches into syscall's internals, which has to be allowed since Go 1.23: no other build does
+test-iouringgo: ## the limits beside iouring-go's own API, in a build of its own
+	$(GO) vet -tags iouringgo ./bench/limits
+	$(GO) test -tags iouringgo -ldflags=-checklinkname=0 ./bench/limits
 
 # node carries the invariants here, so that one run pays for both
 test-race: ## the rooms with threads under the race detector
@@ -116,9 +121,7 @@ bench: build ## what PERFORMANCE.md holds: micro benchmarks, what the machine al
 	$(BIN)/ringmill bench loop --dir $(BIN)
 	$(GO) run ./tools/compare -ringmill $(BIN)/ringmill -dir $(BIN) -pairs $(PAIRS) -kills $(BENCHKILLS) -only '$(ONLY)'
 
-# iouring-go's package reaches into syscall's internals, which has to be allowed since Go 1.23: no other build does
-bench-iouringgo: ## bench loop with iouring-go's own API beside the rest, in a build of its own
-	$(GO) test -tags iouringgo -ldflags=-checklinkname=0 ./bench/limits
+bench-iouringgo: test-iouringgo ## bench loop with iouring-go's own API beside the rest
 	CGO_ENABLED=0 $(GO) build -trimpath -tags iouringgo -ldflags=-checklinkname=0 -o $(BIN)/ringmill-iouringgo ./tools/ringmill
 	$(BIN)/ringmill-iouringgo bench loop
 
