@@ -152,9 +152,6 @@ func (p *Partition) AppendReplicas(dst []ReplicaView, now time.Duration) []Repli
 	return dst
 }
 
-// UnderMinISR says whether a leader has too few replicas in sync to take produces with acks=all.
-func (p *Partition) UnderMinISR() bool { return p.reign != nil && p.reign.underMinISR() }
-
 // WatermarkIsOld says that a new leader's high watermark may be lower than what the leader before has shown: ListOffsets answers a
 // consumer that asks for the latest offset, or for one beyond it, OFFSET_NOT_AVAILABLE (KIP-207).
 func (p *Partition) WatermarkIsOld() bool { return p.reign != nil && p.highWatermark < p.reign.start }

@@ -94,12 +94,3 @@ func (l *Log) IndexLoaded(x LoadedIndex) {
 
 // ReleaseIndex drops the index entries of s that are in its file too, and says how many bytes that were.
 func (l *Log) ReleaseIndex(s *Segment) int { return s.index.release() }
-
-// IndexMemory is the bytes that the indexes of all segments take in memory.
-func (l *Log) IndexMemory() int {
-	n := 0
-	for _, s := range l.segments {
-		n += len(s.index.entries) + len(s.timeIndex.tail)
-	}
-	return n
-}

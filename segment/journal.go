@@ -148,9 +148,6 @@ func (j *Journal) Fits(length int) bool {
 	return j.fits(0, length) || free && length <= j.EntryMax()
 }
 
-// Full reports that nothing more goes in until a checkpoint is done.
-func (j *Journal) Full() bool { return !j.Fits(0) }
-
 // Written says that a plan's bytes are in the page cache, all of them. A write that failed or fell short has no such call:
 // the log directory is done for.
 func (j *Journal) Written(p JournalPlan) {
@@ -179,9 +176,6 @@ func (j *Journal) Synced(upTo uint64) {
 	}
 	j.synced, j.syncing = max(j.synced, upTo), 0
 }
-
-// SyncedUpTo is the sequence number up to which all entries are on disk.
-func (j *Journal) SyncedUpTo() uint64 { return j.synced }
 
 func (j *Journal) trackStart(track int) int64 {
 	return journalHeadBytes + int64(track)*j.slot.trackBytes

@@ -92,11 +92,3 @@ func (l *Log) LastStableOffset(highWatermark wire.Offset) wire.Offset {
 	}
 	return min(max(stable, l.start), highWatermark)
 }
-
-// FirstUndecidedOffset is the first offset of the oldest open transaction; ok is false if none is open.
-func (l *Log) FirstUndecidedOffset() (first wire.Offset, ok bool) {
-	if len(l.producers.open) == 0 {
-		return 0, false
-	}
-	return l.producers.open[0].first, true
-}

@@ -73,7 +73,7 @@ func TestCapturedBatches(t *testing.T) {
 		}
 		equal(t, "records", next, Offset(40))
 		_, codec, _ := strings.Cut(strings.TrimSuffix(name, ".log"), "-")
-		if c, ok := ParseCompression(codec); ok && !codecs[c] {
+		if c, ok := parseCompression(codec); ok && !codecs[c] {
 			t.Errorf("no batch of codec %s: %v", c, codecs)
 		}
 	})

@@ -37,13 +37,3 @@ func (c Compression) String() string {
 	}
 	return "unknown"
 }
-
-// ParseCompression reads what String writes.
-func ParseCompression(name string) (Compression, bool) {
-	for i := range codecs {
-		if codecs[i].name == name {
-			return Compression(i), true
-		}
-	}
-	return 0, false
-}

@@ -13,9 +13,8 @@ import (
 // ACLResourceType is the kind of what an ACL is about (org.apache.kafka.common.resource.ResourceType, with its numbers).
 type ACLResourceType int8
 
-// The kinds of resources. Unknown and any are of filters alone.
+// The kinds of resources. Any is of filters alone.
 const (
-	ACLResourceUnknown         ACLResourceType = 0
 	ACLResourceAny             ACLResourceType = 1
 	ACLResourceTopic           ACLResourceType = 2
 	ACLResourceGroup           ACLResourceType = 3
@@ -30,7 +29,6 @@ type ACLPatternType int8
 
 // The types of patterns. A literal name is that of one resource, but for ACLWildcard; any and match are of filters alone.
 const (
-	ACLPatternUnknown  ACLPatternType = 0
 	ACLPatternAny      ACLPatternType = 1
 	ACLPatternMatch    ACLPatternType = 2
 	ACLPatternLiteral  ACLPatternType = 3
@@ -40,9 +38,8 @@ const (
 // ACLOperation is what an ACL allows or denies (org.apache.kafka.common.acl.AclOperation).
 type ACLOperation int8
 
-// The operations. Unknown and any are of filters alone.
+// The operations. Any is of filters alone.
 const (
-	ACLOperationUnknown         ACLOperation = 0
 	ACLOperationAny             ACLOperation = 1
 	ACLOperationAll             ACLOperation = 2
 	ACLOperationRead            ACLOperation = 3
@@ -63,12 +60,11 @@ const (
 // ACLPermission says whether an ACL allows or denies (org.apache.kafka.common.acl.AclPermissionType).
 type ACLPermission int8
 
-// The permissions. Unknown and any are of filters alone.
+// The permissions. Any is of filters alone.
 const (
-	ACLPermissionUnknown ACLPermission = 0
-	ACLPermissionAny     ACLPermission = 1
-	ACLDeny              ACLPermission = 2
-	ACLAllow             ACLPermission = 3
+	ACLPermissionAny ACLPermission = 1
+	ACLDeny          ACLPermission = 2
+	ACLAllow         ACLPermission = 3
 )
 
 const (
