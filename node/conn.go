@@ -50,6 +50,8 @@ type Conn struct {
 	fetch  fetchRequest
 	client api.Client
 	grants grants
+	// toProve is what the next message is to prove, nil if there is nothing; see proof.go.
+	toProve []byte
 	// shares says that a share session may have been opened on it.
 	shares bool
 	listen *listener

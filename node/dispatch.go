@@ -27,6 +27,8 @@ func (c *Conn) dispatch(frame []byte, buf *buffer) {
 		c.refuse("request kind is not served", "key", int16(h.Key), "version", int16(h.Version))
 	case c.loop.node.early(h.Key):
 		c.close() // whoever sends these knows the node from before, and tries again
+	case api.BetweenNodes(h.Key) && !c.proven():
+		c.refuseUnproven(h)
 	case !served.Contains(h.Version) && h.Key != wire.KeyApiVersions:
 		c.refuseVersion(h, body, served)
 	case h.Key == wire.KeyProduce:

@@ -99,6 +99,10 @@ func (l *Loop) serveFetch(c *Conn, h wire.RequestHeader, body []byte) {
 		c.refuse("Fetch is too long", "bytes", len(body), "max", fetchBodyMax)
 		return
 	}
+	if in.ReplicaID >= 0 && !c.proven() {
+		c.refuseUnproven(h)
+		return
+	}
 	c.serial = true
 	f := &c.fetch
 	f.pending, f.version = c.begin(h), h.Version

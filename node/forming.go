@@ -49,6 +49,12 @@ func (c *cluster) openForming() error {
 		return &StartError{Path: n.quorumDir(), Problem: "the directory belongs to node " + strconv.Itoa(int(id.NodeID)) + ", this is node " + strconv.Itoa(int(n.Config().NodeID)),
 			Cure: "start with --set node.id=" + strconv.Itoa(int(id.NodeID)) + ", or name another data directory with --data"}
 	}
+	cfg, dir := n.Config(), filepath.Join(n.Config().DataDir, "state", "serf")
+	ring, err := member.Keys(n.seams.fs, dir, cfg.GossipKey)
+	if err != nil {
+		return &StartError{Path: dir, Problem: err.Error(), Cure: "see docs/cluster.md, another gossip key"}
+	}
+	c.peers.keys = newProofKeys(ring)
 	f := &forming{cluster: c, decided: make(chan *member.Decision, 1), stopped: make(chan struct{})}
 	if err := f.open(id, exists); err != nil {
 		return err
@@ -57,9 +63,8 @@ func (c *cluster) openForming() error {
 		c.id.Store(&id.ClusterID)
 	}
 	c.directory = f.bootstrap.Self().DirectoryID
-	cfg := n.Config()
 	c.agent, err = member.Start(member.Config{
-		Info: c.info(exists), Dir: filepath.Join(cfg.DataDir, "state", "serf"), Files: n.seams.fs, Listen: cfg.GossipListen, Advertise: cfg.GossipAdvertise,
+		Info: c.info(exists), Dir: dir, Files: n.seams.fs, Listen: cfg.GossipListen, Advertise: cfg.GossipAdvertise,
 		Seeds: cfg.Seeds, Key: cfg.GossipKey, Log: slog.Default(),
 	})
 	if err != nil {

@@ -26,6 +26,8 @@ type peers struct {
 	mu     sync.Mutex
 	byAddr map[string]*peer
 	closed bool
+	// keys prove that this node is one of the cluster's; see proof.go. The start sets them before anything is asked.
+	keys proofKeys
 	// gone is told of an address whose process was there and is not any more: the connection for messages ended, and its host
 	// answers that nobody listens. Any goroutine of this type calls it, once for each connection that ended so.
 	gone func(addr string)
@@ -179,7 +181,7 @@ func (p *peer) call(h wire.RequestHeader, body []byte, deadline time.Time) ([]by
 	answer, err := c.roundTrip(h, body, deadline)
 	if reused && errors.Is(err, io.EOF) { // the other side closed it meanwhile, and has seen nothing of the request
 		c.close()
-		if c, err = dialPeer(p.addr, deadline); err != nil {
+		if c, err = p.peers.dial(p.addr, deadline); err != nil {
 			return nil, err
 		}
 		answer, err = c.roundTrip(h, body, deadline)
@@ -208,7 +210,7 @@ func (p *peer) take(deadline time.Time) (c *peerConn, reused bool, err error) {
 		c.close()
 	}
 	p.mu.Unlock()
-	c, err = dialPeer(p.addr, deadline)
+	c, err = p.peers.dial(p.addr, deadline)
 	return c, false, err
 }
 
@@ -251,7 +253,7 @@ func (p *peer) sendMessages() {
 		case frame := <-p.messages:
 			var err error
 			if c == nil {
-				if c, err = dialPeer(p.addr, time.Now().Add(peerDialTimeout)); err == nil {
+				if c, err = p.peers.dial(p.addr, time.Now().Add(peerDialTimeout)); err == nil {
 					c.watch()
 				}
 			}
@@ -281,7 +283,7 @@ func (p *peer) sendMessages() {
 // relies on that node need not wait until its silence tells.
 func (p *peer) again() *peerConn {
 	for range peerAgain {
-		c, err := dialPeer(p.addr, time.Now().Add(peerBackoffMax))
+		c, err := p.peers.dial(p.addr, time.Now().Add(peerBackoffMax))
 		switch {
 		case err == nil:
 			c.watch()
@@ -344,6 +346,19 @@ func (c *peerConn) ended() <-chan struct{} {
 		return nil
 	}
 	return c.over
+}
+
+// dial makes a connection to another node, and has both prove that they are nodes of one cluster where this one has keys for that.
+func (ps *peers) dial(addr string, deadline time.Time) (*peerConn, error) {
+	c, err := dialPeer(addr, deadline)
+	if err != nil || len(ps.keys) == 0 {
+		return c, err
+	}
+	if err := ps.prove(c, addr, deadline); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
 }
 
 func dialPeer(addr string, deadline time.Time) (*peerConn, error) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"reflect"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -242,6 +243,14 @@ func TestPeerMessagesAreReadAsTheyWereWritten(t *testing.T) {
 	if got, err := readJoinAnswer(ja.appendTo(nil)); err != nil || got != ja {
 		t.Errorf("%+v, %v", got, err)
 	}
+	p := proveRequest{cluster: "c", sender: 3, address: "a:1", nonce: []byte("n"), proof: []byte("p")}
+	if got, err := readProve(p.appendTo(nil)); err != nil || !reflect.DeepEqual(got, p) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	pa := proveAnswer{peerRefusal: peerRefusal{message: "m"}, nonce: []byte("n"), proof: []byte("p")}
+	if got, err := readProveAnswer(pa.appendTo(nil)); err != nil || !reflect.DeepEqual(got, pa) {
+		t.Errorf("%+v, %v", got, err)
+	}
 }
 
 // What ends early is an error, never a message with something missing.
@@ -258,6 +267,8 @@ func FuzzPeerMessages(f *testing.F) {
 	f.Add((&quorumMessage{cluster: "c", data: []byte("d")}).appendTo(nil))
 	f.Add((&joinRequest{cluster: "c", address: "a:1"}).appendTo(nil))
 	f.Add((&forwardRequest{cluster: "c", body: []byte("b")}).appendTo(nil))
+	f.Add((&proveRequest{cluster: "c", address: "a:1", nonce: []byte("n"), proof: []byte("p")}).appendTo(nil))
+	f.Add((&proveAnswer{nonce: []byte("n"), proof: []byte("p")}).appendTo(nil))
 	f.Add((&forwardAnswer{body: []byte("b")}).appendTo(nil))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		if m, err := readQuorumMessage(src); err == nil && !bytes.HasPrefix(src, m.appendTo(nil)) {
@@ -265,6 +276,12 @@ func FuzzPeerMessages(f *testing.F) {
 		}
 		if j, err := readJoin(src); err == nil && !bytes.HasPrefix(src, j.appendTo(nil)) {
 			t.Error("a Join is not what it was read from")
+		}
+		if p, err := readProve(src); err == nil && !bytes.HasPrefix(src, p.appendTo(nil)) {
+			t.Error("a Prove is not what it was read from")
+		}
+		if a, err := readProveAnswer(src); err == nil && !bytes.HasPrefix(src, a.appendTo(nil)) {
+			t.Error("an answer to a Prove is not what it was read from")
 		}
 		_, _ = readForward(src)
 		_, _ = readForwardAnswer(src)

@@ -6,7 +6,7 @@ import (
 )
 
 // peerKey says that a key is one of those that ringmill's nodes use among themselves.
-func peerKey(k wire.APIKey) bool { return k >= wire.KeyQuorumMessage && k <= wire.KeyIdentify }
+func peerKey(k wire.APIKey) bool { return k >= wire.KeyQuorumMessage && k <= wire.KeyProve }
 
 // servePeer takes up a request of another node. A node of its own has no others, and clients that send such a thing are refused
 // as for any other key that is not served.
@@ -15,6 +15,10 @@ func (c *Conn) servePeer(h wire.RequestHeader, body []byte, buf *buffer) {
 	switch {
 	case cl == nil || h.Version != 0 || c.listen != c.loop.node.interBroker():
 		c.refuse("request kind is not served", "key", int16(h.Key), "version", int16(h.Version))
+	case h.Key == wire.KeyProve:
+		c.serveProof(cl, h, body)
+	case !c.proven():
+		c.refuseUnproven(h)
 	case !c.mayActForCluster():
 		c.refuse("request of a node from a client that may not act for the cluster", "key", int16(h.Key), "principal", c.client.ACL().Principal)
 	case h.Key == wire.KeyQuorumMessage:

@@ -9,7 +9,7 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// The bodies of ringmill's own requests, keys 10000 to 10005 (wire.KeyQuorumMessage and those after it). Every body of a request
+// The bodies of ringmill's own requests, keys 10000 to 10006 (wire.KeyQuorumMessage and those after it). Every body of a request
 // begins with the sender's cluster id, empty before it has one, so that what comes from another cluster is refused before anything
 // else of it is looked at. Integers are big-endian; texts and bytes have a length of four bytes before them.
 //
@@ -24,6 +24,8 @@ import (
 //	    answer       | code int16 | message |
 //	Identify 0       | cluster |
 //	    answer       | code int16 | message | node int32 | directory uuid |
+//	Prove 0          | cluster | sender int32 | address asked for | nonce bytes | proof bytes |        see proof.go
+//	    answer       | code int16 | message | nonce bytes | proof bytes |
 
 // errPeerMessage is of a body that ends early or says something impossible.
 var errPeerMessage = errors.New("node: a message of another node cannot be read")
@@ -253,4 +255,44 @@ func readIdentifyAnswer(src []byte) (a identifyAnswer, err error) {
 	a.peerRefusal.read(&r)
 	a.node, a.directory = wire.NodeID(r.int32()), r.uuid()
 	return a, r.err("Identify's answer")
+}
+
+// proveRequest is one of the two steps by which a node proves that it has a key of the other's: without a proof the first, the second
+// with it.
+type proveRequest struct {
+	cluster string
+	sender  wire.NodeID
+	address string // that the sender has connected to
+	nonce   []byte
+	proof   []byte
+}
+
+func (p *proveRequest) appendTo(dst []byte) []byte {
+	dst = binary.BigEndian.AppendUint32(appendBytes(dst, p.cluster), uint32(p.sender))
+	return appendBytes(appendBytes(appendBytes(dst, p.address), p.nonce), p.proof)
+}
+
+func readProve(src []byte) (p proveRequest, err error) {
+	r := peerReader{src: src}
+	p.cluster, p.sender, p.address = r.text(), wire.NodeID(r.int32()), r.text()
+	p.nonce, p.proof = r.bytes(), r.bytes()
+	return p, r.err("Prove")
+}
+
+// proveAnswer has the nonce that the proof is to be about, or answers it with one.
+type proveAnswer struct {
+	peerRefusal
+	nonce []byte
+	proof []byte
+}
+
+func (a *proveAnswer) appendTo(dst []byte) []byte {
+	return appendBytes(appendBytes(a.peerRefusal.appendTo(dst), a.nonce), a.proof)
+}
+
+func readProveAnswer(src []byte) (a proveAnswer, err error) {
+	r := peerReader{src: src}
+	a.peerRefusal.read(&r)
+	a.nonce, a.proof = r.bytes(), r.bytes()
+	return a, r.err("Prove's answer")
 }

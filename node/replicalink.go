@@ -71,7 +71,7 @@ func (k *replicaLink) exchange(request replicaRequest) ([]byte, error) {
 	}
 	deadline := time.Now().Add(k.patience())
 	if k.conn == nil {
-		if k.conn, err = dialPeer(addr, deadline); err != nil {
+		if k.conn, err = k.node.cluster.peers.dial(addr, deadline); err != nil {
 			return nil, err
 		}
 		k.addr = addr

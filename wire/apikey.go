@@ -93,6 +93,7 @@ const (
 	KeyBootstrap     APIKey = 10003
 	KeySuspect       APIKey = 10004
 	KeyIdentify      APIKey = 10005
+	KeyProve         APIKey = 10006
 )
 
 // VersionRange is what is defined for one key, not what a node advertises.

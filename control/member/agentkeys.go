@@ -14,8 +14,12 @@ import (
 	"github.com/ringmill/ringmill/segment"
 )
 
-// keyBytes is the length of a key: AES-256.
-const keyBytes = 32
+const (
+	// keyBytes is the length of a key: AES-256.
+	keyBytes = 32
+	// keyringName is the file in Config.Dir that holds the keys.
+	keyringName = "keyring"
+)
 
 // openKeyring reads the keyring of a node that has one, else makes one of the key. Nil without an error: there is neither.
 // The file, serf's own form, is a list of keys in base64 of which the first encrypts.
@@ -37,13 +41,34 @@ func (a *Agent) openKeyring(fsys segment.FS, path, key string) (*memberlist.Keyr
 	return newKeyring(keys)
 }
 
-func newKeyring(keys []string) (*memberlist.Keyring, error) {
+// Keys are those that an Agent with this configuration takes, the one that it encrypts with first; none where it has none. Nothing is
+// written. The error names the keyring that cannot be read, or the key that is none.
+func Keys(fsys segment.FS, dir, key string) ([][]byte, error) {
+	keys, err := readKeyring(fsys, filepath.Join(dir, keyringName))
+	if err != nil {
+		return nil, err
+	}
+	if len(keys) == 0 && key != "" {
+		keys = []string{key}
+	}
+	return decodeKeys(keys)
+}
+
+func decodeKeys(keys []string) ([][]byte, error) {
 	decoded := make([][]byte, len(keys))
 	for i, k := range keys {
 		var err error
 		if decoded[i], err = base64.StdEncoding.DecodeString(k); err != nil || len(decoded[i]) != keyBytes {
 			return nil, fmt.Errorf("gossip key %d is not %d bytes in base64", i+1, keyBytes)
 		}
+	}
+	return decoded, nil
+}
+
+func newKeyring(keys []string) (*memberlist.Keyring, error) {
+	decoded, err := decodeKeys(keys)
+	if err != nil {
+		return nil, err
 	}
 	return memberlist.NewKeyring(decoded, decoded[0])
 }

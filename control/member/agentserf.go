@@ -59,7 +59,7 @@ func (a *Agent) serfConfig(cfg Config) (*serf.Config, error) {
 	conf.RejoinAfterLeave = true // a clean stop is no farewell
 	if cfg.Dir != "" {
 		conf.SnapshotPath = filepath.Join(cfg.Dir, "snapshot")
-		conf.KeyringFile = filepath.Join(cfg.Dir, "keyring")
+		conf.KeyringFile = filepath.Join(cfg.Dir, keyringName)
 	}
 	return conf, a.memberlistConfig(conf, cfg, listen)
 }

@@ -43,7 +43,7 @@ var clusterProperties = []Property{
 	effective("ringmill.gossip.advertise", String, "", nil, ReadOnly,
 		"The gossip address that other nodes use, as host:port, where it differs from ringmill.gossip.listen. Empty: that one, or the host of the first advertised listener where that is every interface."),
 	effective("ringmill.gossip.key", Password, null, gossipKey{}, ReadOnly,
-		"The key that gossip is encrypted with: 32 bytes in base64, as `openssl rand -base64 32` writes them. The same on all nodes. Kept in state/serf/keyring, which counts from then on."),
+		"The key that gossip is encrypted with, and by which nodes prove to each other that they are nodes: 32 bytes in base64, as `openssl rand -base64 32` writes them. The same on all nodes. Kept in state/serf/keyring, which counts from then on."),
 	effective("inter.broker.listener.name", String, null, nil, ReadOnly,
 		"The listener that other nodes connect to. Left out: the first of listeners."),
 	effective("broker.session.timeout.ms", Int, "9000", nil, ReadOnly,

@@ -149,7 +149,7 @@ func TestGarbageForTheQuorum(t *testing.T) {
 	t.Parallel()
 	c := harness.StartCluster(t, 3, nil)
 	for _, n := range c.Nodes {
-		for key := byte(0x10); key <= 0x15; key++ { // 10000 to 10005
+		for key := byte(0x10); key <= 0x16; key++ { // 10000 to 10006
 			for _, body := range []string{"", "\x00", "\x00\x00\x00\x05wrong", strings.Repeat("\xff", 100), strings.Repeat("\x00", 4000)} {
 				header := "\x27" + string(key) + "\x00\x00\x00\x00\x00\x01\xff\xff"
 				harness.SendFrame(t, n.Address, header+body, time.Second)
