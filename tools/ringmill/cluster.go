@@ -293,7 +293,7 @@ func (s *clusterStatus) count(p kadm.PartitionDetail) {
 // leaderless is the problem of a partition that has no leader. eligible are the replicas that may lead it without a loss, if that is known.
 func leaderless(p kadm.PartitionDetail, eligible []int32) problem {
 	said := fmt.Sprintf("partition %s-%d has no leader: replicas %s", p.Topic, p.Partition, joined(p.Replicas))
-	const unclean = "kafka-leader-election.sh --election-type unclean has another lead: records are lost then"
+	const unclean = "ringmill topic elect TOPIC:PARTITION --unclean has another lead: records are lost then"
 	switch len(eligible) {
 	case 0:
 		return problem{said, "start the nodes of its replicas; only if that does not help, " + unclean}

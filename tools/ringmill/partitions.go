@@ -22,7 +22,7 @@ func registerPartitions(a *app, cmd *cobra.Command, topics *[]string) {
 	completeAsked(cmd, "topic", a.completeTopics)
 }
 
-// readPartitions reads topic and topic:0,1 flags.
+// readPartitions reads topic and topic:0,1 flags, or arguments.
 func readPartitions(cmd *cobra.Command, flags []string) (wanted []topicPartitions, err error) {
 	for _, flag := range flags {
 		topic, list, some := strings.Cut(flag, ":")
@@ -30,7 +30,7 @@ func readPartitions(cmd *cobra.Command, flags []string) (wanted []topicPartition
 		for part := range strings.SplitSeq(list, ",") {
 			n, err := strconv.ParseInt(part, 10, 32)
 			if some && (err != nil || n < 0) {
-				return nil, wrongUse(cmd, "--topic %q: must be topic or topic:0,1,...", flag)
+				return nil, wrongUse(cmd, "%q: must be topic or topic:0,1,...", flag)
 			}
 			if some {
 				w.partitions = append(w.partitions, int32(n))

@@ -17,12 +17,12 @@ import (
 func (a *app) topicCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "topic",
-		Short:   "Create, list, describe, configure and delete topics",
+		Short:   "Create, list, describe, configure and delete topics, and elect leaders",
 		GroupID: groupCluster,
 	}
 	onlyWithSubcommand(cmd)
 	a.client.register(cmd)
-	cmd.AddCommand(a.topicCreate(), a.topicList(), a.topicDescribe(), a.topicConfig(), a.topicDelete())
+	cmd.AddCommand(a.topicCreate(), a.topicList(), a.topicDescribe(), a.topicConfig(), a.topicElect(), a.topicDelete())
 	return cmd
 }
 
