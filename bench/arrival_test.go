@@ -35,7 +35,11 @@ func dispersion(events []float64, length, total float64) float64 {
 }
 
 func pacersOf(arrival string, seed uint64, producers int, rate float64) (all []*Pacer) {
-	t := Trial{Topics: 1, Producers: producers, Rate: rate, Arrival: arrival, Seed: seed}
+	parsed, err := ParseArrival(arrival)
+	if err != nil {
+		panic(err)
+	}
+	t := Trial{Topics: 1, Producers: producers, Rate: rate, arrival: parsed, Seed: seed}
 	for i := range producers {
 		all = append(all, t.pacer(0, t.producerRate(), 1, i))
 	}
@@ -100,7 +104,7 @@ func TestBurstArrivals(t *testing.T) {
 			t.Fatalf("event %d at %v s, want %v", i, at, want)
 		}
 	}
-	if trial := (Trial{Topics: 1, Producers: 1, Arrival: "burst:50"}); trial.pacer(0, 100, 10, 0).burst != 5 || trial.pacer(0, 100, 100, 0).burst != 1 {
+	if trial := (Trial{Topics: 1, Producers: 1, arrival: Arrival{kind: arrivalBurst, burst: 50}}); trial.pacer(0, 100, 10, 0).burst != 5 || trial.pacer(0, 100, 100, 0).burst != 1 {
 		t.Error("a burst of 50 records is 5 batches of 10, and one of 100")
 	}
 }
@@ -115,7 +119,7 @@ func TestUniformArrivals(t *testing.T) {
 }
 
 func TestUnusableArrivals(t *testing.T) {
-	for _, text := range []string{"Poisson", "poisson:1", "burst", "burst:", "burst:0", "burst:x", "burst:1000001", "even"} {
+	for _, text := range []string{"Poisson", "poisson:1", "burst", "burst:", "burst:0", "burst:x", "burst:1000001", "even", "trace", "trace:", "trace:/nowhere"} {
 		if _, err := ParseArrival(text); !errors.Is(err, ErrWorkload) {
 			t.Errorf("%q: %v", text, err)
 		}

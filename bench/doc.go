@@ -7,7 +7,7 @@
 // # The life of a run
 //
 // A Trial is what latency is measured with: an open loop on topics that it makes and removes, over all leaders of a cluster. How its records come and
-// which keys they have is drawn from a seed (Arrival, zipf), so that a run can be repeated.
+// which keys they have is drawn from a seed or recorded (Arrival, zipf), so that a run can be repeated.
 //
 //	Trial ─▶ topic ─▶ lane: Pacer ─ due ─▶ frame, stamped in place ─▶ leader ─▶ acknowledged ─▶ recorder ─┐
 //	           │      one for each producer and leader; answers are read by another goroutine            ├▶ seconds ─▶ Outcome

@@ -35,6 +35,7 @@ type lane struct {
 	partitions []int32
 	turns      *turns
 	rate       float64 // batches a second; 0 is a closed loop
+	phase      float64 // the part of all records that the lanes before this one send
 	pacer      *Pacer  // nil in a closed loop
 	recorder   *recorder
 	frames     []*rawFrame // of all partitions, sent in turn: what is sent is the kernel's copy
@@ -98,6 +99,9 @@ func (l *lane) prepare(ctx context.Context) error {
 func (l *lane) begin(at Instant) {
 	if l.rate > 0 {
 		l.pacer = l.trial.pacer(at, l.rate, l.trial.BatchRecords, l.producer)
+		if r := l.pacer.replay; r != nil {
+			r.phase = l.phase // a producer may have several lanes
+		}
 	}
 }
 

@@ -87,6 +87,8 @@ type Trial struct {
 	Dial    Dialer
 	CPU     func() time.Duration
 	Threads func() map[int]ThreadCounters
+
+	arrival Arrival // what Arrival says, once it runs
 }
 
 // Second is one second of a window.
@@ -298,6 +300,10 @@ const removeTimeout = 15 * time.Second
 func (t Trial) Run(ctx context.Context) (*Outcome, error) {
 	t = t.withDefaults()
 	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	var err error
+	if t.arrival, err = ParseArrival(t.Arrival); err != nil {
 		return nil, err
 	}
 	r := &trialRun{trial: &t, clock: t.Clock}

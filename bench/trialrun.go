@@ -128,6 +128,7 @@ func (r *trialRun) lanesOf(ctx context.Context, topic *cluster, first int) (all 
 		return nil, err
 	}
 	shares := t.partitionShares()
+	sent := float64(first) / float64(t.Topics*t.Producers) // the part of all records that the lanes so far send
 	load := &Workload{Topic: topic.topic, Partitions: t.Partitions, RecordBytes: t.RecordBytes, BatchRecords: t.BatchRecords, Acks: t.Acks}
 	for i := range t.Producers {
 		mine := load.share(i, t.Producers)
@@ -139,6 +140,9 @@ func (r *trialRun) lanesOf(ctx context.Context, topic *cluster, first int) (all 
 			l := &lane{trial: t, run: r, cluster: topic, load: load, producer: first + i, partitions: led, frames: frames, keys: newKeys(t, first+i), leaders: leaders,
 				recorder: r.produced.recorder(), conns: map[string]*laneConn{}, wake: make(chan struct{}, 1)}
 			l.turns, l.rate = t.turns(l.producer, led, mine, shares)
+			if l.phase = sent; t.Rate > 0 {
+				sent += l.rate / t.Rate
+			}
 			if l.rate /= float64(t.BatchRecords); l.rate > 0 || t.Rate == 0 {
 				all = append(all, l)
 			}

@@ -103,7 +103,7 @@ func (f *benchLoadFlags) register(cmd *cobra.Command, client *clientFlags) {
 	flags.StringVarP(&f.size, "size", "s", "100", "bytes of a record's value: 100, 100-2000, 100:9,10000:1 (with weights), lognormal:MEDIAN,P99, @FILE for a file's lines, payload:FILE for a whole file, or pool:BYTES,RANDOM PART,COUNT")
 	flags.IntVar(&t.Keys, "keys", 0, "how many different keys records have; 0: records without keys")
 	flags.StringVar(&t.KeyChoice, "key-choice", bench.KeysUniform, "which key comes next: uniform, all equally likely; in-turn, one after the other; zipf:EXPONENT, some far more often")
-	flags.StringVar(&t.Arrival, "arrival", "uniform", "how records come: uniform, evenly; poisson, as from many users; burst:N, N of each producer at once")
+	flags.StringVar(&t.Arrival, "arrival", "uniform", "how records come: uniform, evenly; poisson, as from many users; burst:N, N of each producer at once; trace:FILE, as recorded, one instant a line, at the recorded rate without --rate")
 	flags.Uint64Var(&t.Seed, "seed", 0, "what random gaps, keys and values begin with: the same seed makes the same load")
 	flags.IntVar(&t.BatchRecords, "batch", 0, "records of a raw request; 0: as few as make 1,000 requests a second of each producer")
 	flags.IntVar(&t.MaxInFlight, "max-in-flight", 5, "requests out on a raw connection")
@@ -121,7 +121,7 @@ func (f *benchLoadFlags) register(cmd *cobra.Command, client *clientFlags) {
 	completeFlag(cmd, "acks", "all\tevery in-sync replica", "1\tthe leader")
 	completeFlag(cmd, "codec", "none", "gzip", "snappy", "lz4", "zstd")
 	completeFlag(cmd, "key-choice", bench.KeysUniform, bench.KeysInTurn, "zipf:0.99")
-	completeFlag(cmd, "arrival", "uniform", "poisson", "burst:100")
+	completeFlag(cmd, "arrival", "uniform", "poisson", "burst:100", "trace:FILE")
 	completeFlag(cmd, "producer-property", bench.ProducerPropertyNames()...)
 	completeFlag(cmd, "consumer-property", bench.ConsumerPropertyNames()...)
 	completeFlag(cmd, "client", "raw\tthe node's limits", "franz\twhat an application sees")
@@ -156,6 +156,13 @@ func (f *benchLoadFlags) complete(cmd *cobra.Command, client *clientFlags) error
 	}
 	if t.Dial, t.SASL, err = client.access.forBench(cmd); err != nil {
 		return err
+	}
+	arrival, err := bench.ParseArrival(t.Arrival)
+	if err != nil {
+		return wrongLoad(cmd, err)
+	}
+	if own := arrival.Rate(); own > 0 && !cmd.Flags().Changed("rate") {
+		t.Rate = own
 	}
 	t.Client, t.Patience = bench.ClientKind(f.client), client.timeout
 	t.Addresses = strings.Split(client.bootstrap, ",")

@@ -108,6 +108,7 @@ func parseBounds(cmd *cobra.Command, texts []string, consumers int) (bounds []be
 // choices makes a trial of each combination of the values that are left to choose.
 func (f *benchSweepFlags) choices(cmd *cobra.Command, client *clientFlags, over []string, chosen []bench.Setting) ([]sweepPoint, error) {
 	if len(over) == 0 {
+		defer func(rate float64) { f.trial.Rate = rate }(f.trial.Rate) // a recorded arrival may give its own
 		if err := f.complete(cmd, client); err != nil {
 			return nil, err
 		}
@@ -122,6 +123,8 @@ func (f *benchSweepFlags) choices(cmd *cobra.Command, client *clientFlags, over 
 	}
 	flag := cmd.Flags().Lookup(name)
 	before := flag.Value.String()
+	defer func(given bool) { flag.Changed = given }(flag.Changed)
+	flag.Changed = true // as if it had been given, which the rate of a recorded arrival asks for
 	var points []sweepPoint
 	for value := range strings.SplitSeq(values, ",") {
 		if err := flag.Value.Set(value); err != nil {

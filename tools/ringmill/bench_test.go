@@ -223,3 +223,31 @@ func TestBenchFaultsAreToldWithoutThePackage(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A recorded load runs at its own rate, and with --rate at another one.
+func TestBenchTrace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace")
+	if err := os.WriteFile(path, []byte("+1ms\n+5ms\n+15ms\n"), 0o644); err != nil { // three records in 20 ms and a mean gap
+		t.Fatal(err)
+	}
+	run := func(args ...string) *bench.ReportConfig {
+		var out, errs bytes.Buffer
+		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+		code := a.run(t.Context(), append([]string{"bench", "run", "-b", "127.0.0.1:1", "--dry-run", "-o", "json", "--arrival", "trace:" + path}, args...))
+		config := new(bench.ReportConfig)
+		if err := json.Unmarshal(out.Bytes(), config); err != nil || code != statusOK {
+			t.Fatalf("status %d: %v: %s", code, err, errs.String())
+		}
+		return config
+	}
+	if c := run(); c.RatePerSecond < 99.9 || c.RatePerSecond > 100.1 || c.Arrival != "trace:"+path {
+		t.Errorf("%+v", c)
+	}
+	if c := run("--rate", "7"); c.RatePerSecond != 7 {
+		t.Errorf("%+v", c)
+	}
+	_, report, said := benchRun(t, t.Context(), benchServer(t), "--arrival", "trace:"+path, "--rate", "300", "--producers", "3", "-p", "3")
+	if report == nil || report.Produced.Records < 295 || report.Produced.Records > 305 {
+		t.Fatalf("%+v: %s", report, said)
+	}
+}
