@@ -59,13 +59,7 @@ func beginBeside(t *Trial) *beside {
 }
 
 // waited is how often the client's threads got a processor, and how long they waited for one.
-func (b *beside) waited() (sum ThreadCounters) {
-	for tid, now := range b.trial.Threads() {
-		sum.add(now, 1)
-		sum.add(b.threads[tid], -1)
-	}
-	return sum
-}
+func (b *beside) waited() ThreadCounters { return threadsSince(b.trial.Threads(), b.threads) }
 
 func (b *beside) end() *Beside {
 	var found Beside
@@ -118,13 +112,12 @@ func (b *Beside) miss(what string, err error) {
 // response: it sends and reads each answer that much late.
 const waitShareMax = 0.5
 
-// starved says whether the client waited too long for processors.
-func (o *Outcome) starved() (reason string) {
-	w := o.ClientWaits
-	if w.Runs == 0 || o.Produced.Latency.Count() == 0 {
+// starved says whether a client whose threads waited so for processors waited too long, beside the responses that it saw.
+func starved(w ThreadCounters, response *Histogram) (reason string) {
+	if w.Runs <= 0 || response.Count() == 0 {
 		return ""
 	}
-	each, median := w.Waited/time.Duration(w.Runs), o.Produced.Latency.Quantile(0.5)
+	each, median := w.Waited/time.Duration(w.Runs), response.Quantile(0.5)
 	if float64(each) <= waitShareMax*float64(median) {
 		return ""
 	}

@@ -110,12 +110,13 @@ func TestDoubt(t *testing.T) {
 	fast, slow := NewHistogram(), NewHistogram()
 	fast.Record(time.Millisecond)
 	slow.Record(time.Second)
-	for _, r := range []Result{{Lost: 1, Latency: slow, Lag: fast}, {Latency: fast, Lag: fast}} {
+	waits := func(each time.Duration) ThreadCounters { return ThreadCounters{Runs: 100, Waited: 100 * each} }
+	for _, r := range []Result{{Lost: 1, Latency: slow, Lag: fast}, {Latency: fast, Lag: fast}, {Latency: fast, Waits: waits(600 * time.Microsecond)}, {Latency: slow, Lag: fast, Waits: waits(600 * time.Millisecond)}} {
 		if r.Doubt() == "" {
 			t.Errorf("no doubt about %+v", r)
 		}
 	}
-	for _, r := range []Result{{Latency: fast}, {Latency: slow, Lag: fast}} {
+	for _, r := range []Result{{Latency: fast}, {Latency: slow, Lag: fast}, {Latency: fast, Waits: waits(400 * time.Microsecond)}, {Latency: slow, Waits: waits(600 * time.Microsecond)}} {
 		if r.Doubt() != "" {
 			t.Errorf("doubt: %s", r.Doubt())
 		}

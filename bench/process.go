@@ -128,7 +128,7 @@ type ProcessFigure struct {
 
 // figure is what was done since before, in so long.
 func (c *Counters) figure(pid int, before *Counters, took time.Duration) ProcessFigure {
-	u, t := c.Usage.Since(before.Usage), c.threadsSince(before)
+	u, t := c.Usage.Since(before.Usage), threadsSince(c.Threads, before.Threads)
 	f := ProcessFigure{PID: pid, Command: c.Command, CPUSeconds: u.CPU().Seconds(), UserSeconds: u.User.Seconds(), VoluntarySwitches: t.Voluntary,
 		InvoluntarySwitches: t.Involuntary, Runs: t.Runs, WaitedSeconds: t.Waited.Seconds(), ResidentBytes: u.ResidentBytes, PeakBytes: u.PeakBytes}
 	if took > 0 {
@@ -142,10 +142,10 @@ func (c *Counters) figure(pid int, before *Counters, took time.Duration) Process
 }
 
 // threadsSince adds up what the threads of now have done since before.
-func (c *Counters) threadsSince(before *Counters) (sum ThreadCounters) {
-	for tid, now := range c.Threads {
-		sum.add(now, 1)
-		sum.add(before.Threads[tid], -1)
+func threadsSince(now, before map[int]ThreadCounters) (sum ThreadCounters) {
+	for tid, t := range now {
+		sum.add(t, 1)
+		sum.add(before[tid], -1)
 	}
 	return sum
 }

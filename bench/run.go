@@ -21,6 +21,8 @@ type Result struct {
 	Lost int64
 	// Node is what the nodes used, if Workload.NodePIDs were given.
 	Node Usage
+	// Waits are what this process's threads did in the window, and how they waited for processors.
+	Waits ThreadCounters
 }
 
 // RecordsPerSecond is the rate over the window.
@@ -44,13 +46,12 @@ func (r *Result) Doubt() string {
 	if r.Lost > 0 {
 		return fmt.Sprintf("%d records never arrived", r.Lost)
 	}
-	if r.Lag == nil || r.Lag.Count() == 0 {
-		return ""
+	if r.Lag != nil && r.Lag.Count() > 0 {
+		if lag, all := r.Lag.Quantile(0.99), r.Latency.Quantile(0.99); lag > all/2 {
+			return fmt.Sprintf("the generator was %v late itself at p99, of %v", lag, all)
+		}
 	}
-	if lag, all := r.Lag.Quantile(0.99), r.Latency.Quantile(0.99); lag > all/2 {
-		return fmt.Sprintf("the generator was %v late itself at p99, of %v", lag, all)
-	}
-	return ""
+	return starved(r.Waits, r.Latency)
 }
 
 // window is the measured part of a run.
@@ -89,11 +90,11 @@ func (w *Workload) measure(ctx context.Context, workers []worker) (Result, error
 		tallies[i].latency = NewHistogram()
 		go func() { ended <- run(in, &tallies[i]) }()
 	}
-	used, err := w.usageOver(in)
-	if err != nil {
-		return Result{}, err
-	}
+	over, watched := make(chan struct{}), make(chan watched, 1)
+	defer close(over)
+	go func() { watched <- w.watch(in, over) }()
 	for range workers {
+		var err error
 		select {
 		case err = <-ended:
 		case <-ctx.Done():
@@ -103,7 +104,11 @@ func (w *Workload) measure(ctx context.Context, workers []worker) (Result, error
 			return Result{}, err
 		}
 	}
-	r := Result{Window: w.Duration, Latency: NewHistogram(), Node: used}
+	seen := <-watched // as the workers, it ends with the window
+	if seen.err != nil {
+		return Result{}, seen.err
+	}
+	r := Result{Window: w.Duration, Latency: NewHistogram(), Node: seen.node, Waits: seen.waits}
 	for i := range tallies {
 		r.add(&tallies[i])
 	}
@@ -117,18 +122,29 @@ func (r *Result) add(t *tally) {
 	r.Latency.Merge(t.latency)
 }
 
-// usageOver reads the nodes' resources at both ends of the window and returns when it is over.
-func (w *Workload) usageOver(in window) (Usage, error) {
-	if len(w.NodePIDs) == 0 {
-		return Usage{}, nil
+// watched is what was seen beside a window.
+type watched struct {
+	node  Usage
+	waits ThreadCounters
+	err   error
+}
+
+// watch reads the nodes' resources, and how this process's threads wait, at both ends of the window. It ends with the window, or without a result
+// when over is closed.
+func (w *Workload) watch(in window, over <-chan struct{}) (seen watched) {
+	threads := w.Threads
+	if threads == nil {
+		threads = ownThreads
 	}
-	defer LockPacing()()
-	in.begin.Wait()
+	clock := w.clock()
+	if !reach(clock, in.begin, over) {
+		return seen
+	}
 	before, err := readUsages(w.NodePIDs)
-	if err != nil {
-		return Usage{}, err
+	waited := threads()
+	if err != nil || !reach(clock, in.end, over) {
+		return watched{err: err}
 	}
-	in.end.Wait()
 	after, err := readUsages(w.NodePIDs)
-	return after.Since(before), err
+	return watched{after.Since(before), threadsSince(threads(), waited), err}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -95,6 +97,25 @@ func TestEndToEndOverAFrozenClient(t *testing.T) {
 		got, err := w.EndToEndOver(t.Context(), &scripted{delay: time.Millisecond, freeze: time.Second, stored: make(chan []byte, 1<<20)})
 		if err != nil || got.Records != 4000 || got.Latency.Max() < time.Second || got.Lag.Max() < 990*time.Millisecond || got.Doubt() == "" {
 			t.Errorf("slowest %v, latest %v of %d, %v: %s", got.Latency.Max(), got.Lag.Max(), got.Records, err, got.Doubt())
+		}
+	})
+}
+
+// How long the generator's threads waited for processors between the window's two ends is in the result, and makes it doubtful.
+func TestEndToEndOverAStarvedClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, began, looks := streamLoad(), time.Now(), []time.Duration(nil)
+		w.Threads = func() map[int]bench.ThreadCounters {
+			looks = append(looks, time.Since(began))
+			n := time.Duration(len(looks))
+			return map[int]bench.ThreadCounters{1: {Runs: 1000 * int64(n), Waited: 2 * time.Second * n}, int(n + 1): {Runs: 1}}
+		}
+		got, err := w.EndToEndOver(t.Context(), &scripted{delay: 3 * time.Millisecond, stored: make(chan []byte, 1<<20)})
+		if want := []time.Duration{time.Second, 5 * time.Second}; err != nil || !slices.Equal(looks, want) || got.Waits != (bench.ThreadCounters{Runs: 1001, Waited: 2 * time.Second}) {
+			t.Fatalf("looked at %v, waited %+v: %v", looks, got.Waits, err)
+		}
+		if doubt := got.Doubt(); !strings.Contains(doubt, "waited 2 ms for a processor") {
+			t.Errorf("doubt %q", doubt)
 		}
 	})
 }

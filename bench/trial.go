@@ -143,7 +143,7 @@ func (o *Outcome) Invalid() (reasons []string) {
 	if share := o.ClientShare(); share > cpuShareMax {
 		reasons = append(reasons, fmt.Sprintf("the client used %.0f %% of its %d processors, more than 85 %%: it was measured, not the node", share*100, o.ClientCores))
 	}
-	if reason := o.starved(); reason != "" {
+	if reason := starved(o.ClientWaits, o.Produced.Latency); reason != "" {
 		reasons = append(reasons, reason)
 	}
 	if o.Lost > 0 {

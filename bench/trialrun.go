@@ -197,7 +197,7 @@ func (r *trialRun) consumer(topic *cluster, i int) func(context.Context) error {
 
 // watch closes seconds as they end, and reads what the client used in the window, and what there is beside it, until the run is over.
 func (r *trialRun) watch(over <-chan struct{}) {
-	if !r.reach(r.in.begin, over) {
+	if !reach(r.clock, r.in.begin, over) {
 		return
 	}
 	beside := beginBeside(r.trial)
@@ -213,13 +213,13 @@ func (r *trialRun) watch(over <-chan struct{}) {
 	for second := 0; ; second++ {
 		next := r.in.begin.Add(time.Duration(second+1) * time.Second)
 		if !measured && next > r.in.end {
-			if !r.reach(r.in.end, over) {
+			if !reach(r.clock, r.in.end, over) {
 				cpu()
 				return
 			}
 			cpu()
 		}
-		ended := !r.reach(next, over)
+		ended := !reach(r.clock, next, over)
 		if ended || next >= r.in.end {
 			cpu()
 		}
@@ -231,8 +231,8 @@ func (r *trialRun) watch(over <-chan struct{}) {
 }
 
 // reach waits for an instant, to the grid of the runtime's timers, which is enough to look at figures; false if the run was over first.
-func (r *trialRun) reach(at Instant, over <-chan struct{}) bool {
-	timer := time.NewTimer(at.Sub(r.clock.Now()))
+func reach(clock Clock, at Instant, over <-chan struct{}) bool {
+	timer := time.NewTimer(at.Sub(clock.Now()))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -32,7 +32,9 @@ type Workload struct {
 	NodePIDs []int
 	// Clock and Dial are what the raw closed loops run on: Monotonic and the network if they are nil.
 	Clock Clock
-	Dial  Dialer
+	// Threads is how this process's threads have waited for processors; nil: what /proc says.
+	Threads func() map[int]ThreadCounters
+	Dial    Dialer
 }
 
 func (w *Workload) clock() Clock {
