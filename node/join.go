@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/member"
 	"github.com/ringmill/ringmill/control/quorum"
 	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/wire"
@@ -141,9 +143,35 @@ func (c *cluster) admit(j *joinRequest) error {
 	if err != nil {
 		return err
 	}
-	member := quorum.Member{
+	learner := quorum.Member{
 		ReplicaKey: quorum.ReplicaKey{NodeID: j.node, DirectoryID: j.directory},
 		Endpoints:  []quorum.Endpoint{{Listener: c.node.interBroker().name, Host: host, Port: port}},
 	}
-	return c.changeMembers(func(q *quorum.Quorum, number uint64) error { return q.AddLearner(number, member) })
+	seen := slices.ContainsFunc(c.agent.Members(), func(m member.Info) bool { return m.NodeID == j.node && m.DirectoryID == j.directory })
+	err = c.changeMembers(func(q *quorum.Quorum, number uint64) error {
+		if !seen && unregistered(q.Members(), c.quorum.controller.working) >= unregisteredMax {
+			return errUnregistered
+		}
+		return q.AddLearner(number, learner)
+	})
+	if errors.Is(err, errUnregistered) {
+		c.node.log.throttled("a node was not taken into the cluster now", "node", int(j.node), "address", j.address, "why", err)
+	}
+	return err
+}
+
+// unregisteredMax bounds the learners that were taken in and have not registered, unless gossip tells of the next one: whoever only asks to be
+// taken in, under ever new names, fills nothing with them, and keeps nobody out. Nodes that start together are fewer, or wait for each other.
+const unregisteredMax = 32
+
+var errUnregistered = fmt.Errorf("node: %d nodes have joined and not registered, and gossip does not tell of this one", unregisteredMax)
+
+// unregistered counts the learners that are not, as they are, registered.
+func unregistered(members []quorum.Member, m *image.Image) (count int) {
+	for _, l := range members {
+		if b := m.Broker(l.NodeID); !l.Voter && (b == nil || b.DirectoryID != l.DirectoryID) {
+			count++
+		}
+	}
+	return count
 }

@@ -47,6 +47,23 @@ func TestWhoMayJoin(t *testing.T) {
 	}
 }
 
+// Learners that are registered under another directory count as those that are not at all; voters never.
+func TestUnregisteredLearners(t *testing.T) {
+	broker := image.BrokerRecord{Broker: image.Broker{
+		ID: 1, Epoch: 1, DirectoryID: wire.UUID{1}, Incarnation: wire.UUID{9}, Endpoints: []image.Endpoint{{Listener: "PLAINTEXT", Host: "h", Port: 9092, Protocol: "PLAINTEXT"}},
+	}}
+	m := withRecords(t, new(image.Image), image.ClusterRecord{ClusterID: "c"}, broker)
+	member := func(id wire.NodeID, directory byte, voter bool) quorum.Member {
+		return quorum.Member{ReplicaKey: quorum.ReplicaKey{NodeID: id, DirectoryID: wire.UUID{directory}}, Voter: voter}
+	}
+	if n := unregistered([]quorum.Member{member(1, 1, false), member(2, 2, true), member(1, 3, true)}, m); n != 0 {
+		t.Errorf("%d of a registered learner and two voters", n)
+	}
+	if n := unregistered([]quorum.Member{member(1, 1, false), member(1, 3, false), member(4, 4, false)}, m); n != 2 {
+		t.Errorf("%d, want the one with another directory and the one that is not there", n)
+	}
+}
+
 // A controller that stops hands over to the voter that has most of the log, among those that answer.
 func TestWhoLeadsNext(t *testing.T) {
 	member := func(id byte, match uint64, voter, active bool) quorum.MemberStatus {

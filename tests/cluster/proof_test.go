@@ -145,6 +145,26 @@ func strangersJoin(cluster string, id int32, directory wire.UUID) string {
 	return private(wire.KeyJoin, cluster, id, directory, "127.0.0.1:1", "", "1", time.Now().UnixMilli(), int16(1))
 }
 
+// TestStrangersDoNotFillTheQuorum: without a keyring, too, only so many are taken in that do no more than to ask for it, and they keep no node out.
+func TestStrangersDoNotFillTheQuorum(t *testing.T) {
+	t.Parallel()
+	const most, more = 32, 8
+	c := harness.StartCluster(t, 3, nil)
+	controller := c.Nodes[awaitAgreement(t, c.Nodes, 1, 2, 3)-1]
+	cluster := identityOf(t, controller).ClusterID
+	for i := range byte(most + more) {
+		harness.SendFrame(t, controller.Address, strangersJoin(cluster, 100+int32(i), wire.UUID{1 + i, 7}), harness.Patience)
+	}
+	if voters, observers := quorumOf(t, c.Nodes[0]); len(voters) != 3 || len(observers) != most {
+		t.Errorf("%d voters and %d observers, want 3 and %d", len(voters), len(observers), most)
+	}
+	if !strings.Contains(controller.Log(), "32 nodes have joined and not registered") {
+		t.Error("nobody is told")
+	}
+	c.Add(t, nil)
+	awaitAgreement(t, c.Nodes, 1, 2, 3, 4)
+}
+
 // TestGossipKeysAreChangedOneByOne: nodes whose rings have a key in common go on while the rings are changed, as docs/cluster.md says.
 func TestGossipKeysAreChangedOneByOne(t *testing.T) {
 	t.Parallel()
