@@ -108,7 +108,7 @@ The client commands work with any node that speaks Kafka's protocol.`,
 		&cobra.Group{ID: groupCluster, Title: "Topics, groups and the cluster:"},
 		&cobra.Group{ID: groupRecords, Title: "Records:"},
 		&cobra.Group{ID: groupBench, Title: "Figures:"})
-	root.AddCommand(a.serveCommand(), a.topicCommand(), a.groupCommand(), a.configCommand(), a.quotaCommand(), a.txnCommand(), a.logDirsCommand(), a.featuresCommand(), a.clusterCommand(), a.nodeCommand(), a.produceCommand(), a.consumeCommand(), a.dumpCommand(), a.benchCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.topicCommand(), a.groupCommand(), a.configCommand(), a.quotaCommand(), a.aclCommand(), a.txnCommand(), a.logDirsCommand(), a.featuresCommand(), a.clusterCommand(), a.nodeCommand(), a.produceCommand(), a.consumeCommand(), a.dumpCommand(), a.benchCommand(), a.versionCommand())
 	a.output.register(root)
 	root.InitDefaultCompletionCmd()
 	return root

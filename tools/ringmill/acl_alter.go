@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func (a *app) aclList() *cobra.Command {
+	var f aclFlags
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List ACLs, all or those that the flags say",
+		Long: `List ACLs: all, or those of the principals, operations, hosts and resources that are named. With --pattern match those that apply to
+the resource, whatever their own pattern is.`,
+		Example: `  ringmill acl list
+  ringmill acl list --principal ann
+  ringmill acl list --topic orders --pattern match -o json`,
+		Aliases:           []string{"ls"},
+		Args:              arguments(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f.register(a, cmd, foundPatterns...)
+	f.registerPermissions(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		filters, err := f.filters(cmd)
+		if err != nil {
+			return err
+		}
+		return a.requests(cmd.Context(), func(ctx context.Context, client *kgo.Client) error {
+			all, err := describeACLs(ctx, client, filters)
+			if err != nil {
+				return err
+			}
+			return a.print(all, func(w io.Writer) { writeACLs(w, all) })
+		})
+	}
+	return cmd
+}
+
+func (f *aclFlags) registerPermissions(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.allow, "allow", false, "only those that allow")
+	cmd.Flags().BoolVar(&f.deny, "deny", false, "only those that deny")
+}
+
+// describeACLs asks for what any of the filters finds.
+func describeACLs(ctx context.Context, client *kgo.Client, filters []kmsg.DescribeACLsRequest) ([]acl, error) {
+	all := []acl{}
+	for i := range filters {
+		resp, err := filters[i].RequestWith(ctx, client)
+		if err != nil {
+			return nil, cause(err)
+		}
+		if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
+			return nil, refused("request", "DescribeAcls", err, orNone(resp.ErrorMessage))
+		}
+		for _, r := range resp.Resources {
+			for _, e := range r.ACLs {
+				all = append(all, acl{e.Principal, e.PermissionType.String(), e.Operation.String(), r.ResourceType.String(), r.ResourceName, r.ResourcePatternType.String(), e.Host})
+			}
+		}
+	}
+	return sortACLs(all), nil
+}
+
+func (a *app) aclAdd() *cobra.Command {
+	var f aclFlags
+	var producer, consumer bool
+	cmd := &cobra.Command{
+		Use:   "add",
+		Short: "Add ACLs",
+		Long: `Add an ACL for each combination of the principals, hosts, operations and resources that are named. They allow, or with --deny deny. One that
+is there already is no error.
+
+--producer stands for what a producer needs: WRITE, DESCRIBE and CREATE on the topics, WRITE and DESCRIBE on the transactional ids. --consumer stands for READ and
+DESCRIBE on the topics, and READ on the groups.`,
+		Example: `  ringmill acl add --principal ann --topic orders --operation read --operation describe
+  ringmill acl add --principal ann --topic logs- --pattern prefixed --producer
+  ringmill acl add --principal ann --topic orders --group readers --consumer --host 10.0.0.7
+  ringmill acl add --principal 'User:*' --topic secrets --operation all --deny`,
+		Args:              arguments(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f.register(a, cmd, addedPatterns...)
+	flags := cmd.Flags()
+	flags.BoolVar(&f.deny, "deny", false, "deny, and do not allow")
+	flags.BoolVar(&producer, "producer", false, "the operations of a producer")
+	flags.BoolVar(&consumer, "consumer", false, "the operations of a consumer")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		wanted, err := f.creations(cmd, producer, consumer)
+		if err != nil {
+			return err
+		}
+		return a.requests(cmd.Context(), func(ctx context.Context, client *kgo.Client) error { return a.addACLs(ctx, client, wanted) })
+	}
+	return cmd
+}
+
+// creations are all combinations of what the flags say.
+func (f *aclFlags) creations(cmd *cobra.Command, producer, consumer bool) (all []kmsg.CreateACLsRequestCreation, err error) {
+	operations, err := f.readOperations(cmd)
+	if err != nil {
+		return nil, err
+	}
+	pattern, err := f.readPattern(cmd, addedPatterns...)
+	if err != nil {
+		return nil, err
+	}
+	resources := f.resources()
+	switch {
+	case len(f.principals) == 0:
+		return nil, wrongUse(cmd, "--principal is needed")
+	case len(resources) == 0:
+		return nil, wrongUse(cmd, "a resource is needed: --topic, --group, --transactional-id, --cluster, --delegation-token or --user-principal")
+	case len(operations) == 0 && !producer && !consumer:
+		return nil, wrongUse(cmd, "--operation is needed, or --producer, or --consumer")
+	}
+	permission := kmsg.ACLPermissionTypeAllow
+	if f.deny {
+		permission = kmsg.ACLPermissionTypeDeny
+	}
+	for _, r := range resources {
+		ops := operations
+		if producer {
+			ops = append(ops[:len(ops):len(ops)], producerOperations[r.kind]...)
+		}
+		if consumer {
+			ops = append(ops[:len(ops):len(ops)], consumerOperations[r.kind]...)
+		}
+		if len(ops) == 0 {
+			return nil, wrongUse(cmd, "--producer and --consumer mean no operation on a %s", r.kind)
+		}
+		for _, principal := range f.principals {
+			for _, host := range anyOr(f.hosts, "*") {
+				for _, op := range ops {
+					c := kmsg.NewCreateACLsRequestCreation()
+					c.ResourceType, c.ResourceName, c.ResourcePatternType = r.kind, *r.name, pattern
+					if r.kind == kmsg.ACLResourceTypeCluster {
+						c.ResourcePatternType = kmsg.ACLResourcePatternTypeLiteral
+					}
+					c.Principal, c.Host, c.Operation, c.PermissionType = principalName(principal), host, op, permission
+					all = append(all, c)
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// What producers and consumers need of which resources, as kafka-acls has it. Both work by all of them: a topic of a transaction is written
+// under its transactional id, one of a group read as its member.
+var (
+	producerOperations = map[kmsg.ACLResourceType][]kmsg.ACLOperation{
+		kmsg.ACLResourceTypeTopic:           {kmsg.ACLOperationWrite, kmsg.ACLOperationDescribe, kmsg.ACLOperationCreate},
+		kmsg.ACLResourceTypeTransactionalId: {kmsg.ACLOperationWrite, kmsg.ACLOperationDescribe},
+	}
+	consumerOperations = map[kmsg.ACLResourceType][]kmsg.ACLOperation{
+		kmsg.ACLResourceTypeTopic: {kmsg.ACLOperationRead, kmsg.ACLOperationDescribe},
+		kmsg.ACLResourceTypeGroup: {kmsg.ACLOperationRead},
+	}
+)
+
+func (a *app) addACLs(ctx context.Context, client *kgo.Client, wanted []kmsg.CreateACLsRequestCreation) error {
+	req := kmsg.NewPtrCreateACLsRequest()
+	req.Creations = wanted
+	resp, err := req.RequestWith(ctx, client)
+	if err != nil {
+		return cause(err)
+	}
+	if len(resp.Results) != len(wanted) {
+		return fmt.Errorf("the node answered for %d of %d ACLs", len(resp.Results), len(wanted))
+	}
+	added, failures := []acl{}, []error(nil)
+	for i, r := range resp.Results {
+		c := &wanted[i]
+		e := acl{c.Principal, c.PermissionType.String(), c.Operation.String(), c.ResourceType.String(), c.ResourceName, c.ResourcePatternType.String(), c.Host}
+		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
+			failures = append(failures, refused("ACL", e.text(), err, orNone(r.ErrorMessage)))
+			continue
+		}
+		added = append(added, e)
+	}
+	added = sortACLs(added)
+	return errors.Join(a.print(added, func(w io.Writer) { writeACLs(w, added) }), errors.Join(failures...))
+}
+
+func (a *app) aclRemove() *cobra.Command {
+	var f aclFlags
+	var all, dryRun bool
+	cmd := &cobra.Command{
+		Use:   "remove",
+		Short: "Remove the ACLs that the flags say",
+		Long: `Remove the ACLs of the principals, operations, hosts and resources that are named: of each, any where none is. It is one change for all that is
+found, and what was removed is shown. acl list finds the same with the same flags.`,
+		Example: `  ringmill acl remove --principal ann --dry-run
+  ringmill acl remove --principal ann --topic orders --pattern literal --operation read
+  ringmill acl remove --all`,
+		Args:              arguments(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f.register(a, cmd, foundPatterns...)
+	f.registerPermissions(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "all ACLs that there are")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show which, and remove none")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		filters, err := f.filters(cmd)
+		if err != nil {
+			return err
+		}
+		if named := len(f.resources()) + len(f.principals) + len(f.hosts) + len(f.operations); named == 0 && !all || named > 0 && all {
+			return wrongUse(cmd, "either --all is needed, or a principal, host, operation or resource")
+		}
+		return a.requests(cmd.Context(), func(ctx context.Context, client *kgo.Client) error {
+			return a.removeACLs(ctx, client, filters, dryRun)
+		})
+	}
+	return cmd
+}
+
+func (a *app) removeACLs(ctx context.Context, client *kgo.Client, filters []kmsg.DescribeACLsRequest, dryRun bool) error {
+	if dryRun {
+		found, err := describeACLs(ctx, client, filters)
+		if err != nil {
+			return err
+		}
+		return a.print(found, func(w io.Writer) { writeACLs(w, found) })
+	}
+	req := kmsg.NewPtrDeleteACLsRequest()
+	for i := range filters {
+		d, f := &filters[i], kmsg.NewDeleteACLsRequestFilter()
+		f.ResourceType, f.ResourceName, f.ResourcePatternType = d.ResourceType, d.ResourceName, d.ResourcePatternType
+		f.Principal, f.Host, f.Operation, f.PermissionType = d.Principal, d.Host, d.Operation, d.PermissionType
+		req.Filters = append(req.Filters, f)
+	}
+	resp, err := req.RequestWith(ctx, client)
+	if err != nil {
+		return cause(err)
+	}
+	removed, failures := []acl{}, []error(nil)
+	for i := range resp.Results {
+		r := &resp.Results[i]
+		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
+			failures = append(failures, refused("request", "DeleteAcls", err, orNone(r.ErrorMessage)))
+		}
+		for _, m := range r.MatchingACLs {
+			e := acl{m.Principal, m.PermissionType.String(), m.Operation.String(), m.ResourceType.String(), m.ResourceName, m.ResourcePatternType.String(), m.Host}
+			if err := kerr.ErrorForCode(m.ErrorCode); err != nil {
+				failures = append(failures, refused("ACL", e.text(), err, orNone(m.ErrorMessage)))
+				continue
+			}
+			removed = append(removed, e)
+		}
+	}
+	removed = sortACLs(removed)
+	return errors.Join(a.print(removed, func(w io.Writer) { writeACLs(w, removed) }), errors.Join(failures...))
+}
