@@ -204,7 +204,7 @@ func echoOn(e iouring.Engine, fd int) error {
 func streamed(way func() (sender, error)) func(context.Context, Options, *count) error {
 	return func(ctx context.Context, o Options, c *count) error {
 		return withFile(o.Dir, func(file int) error {
-			if err := written(file, filled(fileBytes), 0, false); err != nil {
+			if err := written(file, filled(fileBytes), 0); err != nil {
 				return err
 			}
 			send, err := way()

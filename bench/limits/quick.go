@@ -15,7 +15,7 @@ var SyncBytes = []int{4 << 10, 64 << 10, 1 << 20}
 
 // NodeLimits are what one node's load is held against. Each is measured with as many streams at once as the node, or its clients, have.
 type NodeLimits struct {
-	// Append is bytes that become durable in the end, Syncs are syncs of groups of each of SyncBytes, Stream bytes over the loopback.
+	// Append is bytes that the disk writes while more come, Syncs are syncs of groups of each of SyncBytes, Stream bytes over the loopback.
 	Append, Stream Limit
 	Syncs          []Limit
 }
@@ -24,7 +24,7 @@ type NodeLimits struct {
 // of the loopback are filled at once.
 func Node(ctx context.Context, o Options, writers, connections int) (NodeLimits, error) {
 	items := []item{
-		{"append of 1 MiB, one sync at the end" + times(writers, "files"), atOnce(writers, appended(1<<20, never))},
+		{"append of 1 MiB, written back at once, one sync at the end" + times(writers, "files"), atOnce(writers, appended(1<<20, writeBack))},
 		{"page cache to socket, pread and write" + times(connections, "connections"), atOnce(connections, streamed(copied))},
 	}
 	for _, size := range SyncBytes {

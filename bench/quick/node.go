@@ -26,6 +26,8 @@ type Node struct {
 	Metrics string `json:"metrics,omitempty"`
 	// Loops are those of a ringmill node that tells its metrics.
 	Loops int `json:"loops,omitempty"`
+
+	dir string // on the disk of a local one
 }
 
 // findNode looks for the nodes where a trial runs. Metrics are asked for at an address; only if it is trusted, or the node's own process listens
@@ -111,10 +113,11 @@ type sample struct {
 	at             bench.Instant
 	node           bench.Usage
 	threads        map[int]time.Duration
-	written        int64
+	written, disk  int64 // by the processes, and on the disk
 	busy, all      time.Duration
 	told           told
 	hasCPU, hasIO  bool
+	hasDisk        bool
 	hasMetrics     bool
 	hasMachineTime bool
 }
@@ -145,6 +148,8 @@ func (n *Node) sample(ctx context.Context) sample {
 		var err error
 		s.busy, s.all, err = bench.MachineCPU()
 		s.hasMachineTime = err == nil
+		s.disk, err = bench.DiskWritten(n.dir)
+		s.hasDisk = err == nil
 	}
 	return s
 }
@@ -159,8 +164,10 @@ type Use struct {
 	// MachineBusy is the share of this machine's MachineProcessors that was busy with anything.
 	MachineBusy       float64 `json:"machineBusy,omitempty"`
 	MachineProcessors float64 `json:"machineProcessors,omitempty"`
-	// WrittenBytesPerSecond is what the processes had written to disks.
-	WrittenBytesPerSecond float64 `json:"writtenBytesPerSecond,omitempty"`
+	// WrittenBytesPerSecond is what the processes made dirty, of which the disk may see less, or see it later; DiskWrittenBytesPerSecond what the
+	// disk was given to write, for whatever reason.
+	WrittenBytesPerSecond     float64 `json:"writtenBytesPerSecond,omitempty"`
+	DiskWrittenBytesPerSecond float64 `json:"diskWrittenBytesPerSecond,omitempty"`
 	// SyncsPerSecond are rounds of syncs of all loops together, of so many bytes and records each in the mean.
 	SyncsPerSecond float64 `json:"syncsPerSecond,omitempty"`
 	SyncBytes      float64 `json:"syncBytes,omitempty"`
@@ -182,6 +189,9 @@ func between(a, b sample) (u Use) {
 	}
 	if a.hasIO && b.hasIO {
 		u.WrittenBytesPerSecond = float64(b.written-a.written) / elapsed
+	}
+	if a.hasDisk && b.hasDisk {
+		u.DiskWrittenBytesPerSecond = float64(b.disk-a.disk) / elapsed
 	}
 	if a.hasMachineTime && b.hasMachineTime && b.all > a.all {
 		u.MachineBusy = float64(b.busy-a.busy) / float64(b.all-a.all)

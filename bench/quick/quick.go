@@ -108,7 +108,7 @@ func (q *Quick) limits(ctx context.Context, r *Report) (*limits.NodeLimits, erro
 	if !r.Node.Local {
 		return nil, nil
 	}
-	r.Directory = q.Dir
+	r.Directory, r.Node.dir = q.Dir, q.Dir
 	o := limits.Options{Dir: q.Dir, Each: q.Duration / itemPart, Progress: func(l limits.Limit) { q.say("limit: " + l.Name + ": " + l.Rate()) }}
 	measured, err := limits.Node(ctx, o, max(1, r.Node.Loops), q.Trial.Producers)
 	if err != nil {

@@ -42,8 +42,8 @@ func TestBottleneck(t *testing.T) {
 		want     string
 		near     bool
 	}{
-		"syncs":      {Use{SyncsPerSecond: 970, SyncRecords: 12, SyncBytes: 1200, WrittenBytesPerSecond: 1e6, MachineBusy: 0.9}, disk(), 1e6, "the limit is syncs of the disk: 970 syncs a second of 12 records (1.2 kB) = 97 % of the 1,000 that the disk does.", true},
-		"disk":       {Use{WrittenBytesPerSecond: 85e6}, disk(), 1e6, "the limit is writing to the disk: 85 MB/s = 85 % of the 100 MB/s", true},
+		"syncs":      {Use{SyncsPerSecond: 970, SyncRecords: 12, SyncBytes: 1200, DiskWrittenBytesPerSecond: 1e6, MachineBusy: 0.9}, disk(), 1e6, "the limit is syncs of the disk: 970 syncs a second of 12 records (1.2 kB) = 97 % of the 1,000 that the disk does.", true},
+		"disk":       {Use{WrittenBytesPerSecond: 300e6, DiskWrittenBytesPerSecond: 85e6}, disk(), 1e6, "the limit is writing to the disk: 85 MB/s = 85 % of the 100 MB/s", true},
 		"client":     {Use{}, disk(), 12_500, "the limit is the client: 10,000 records/s = 80 % of the 12,500", true},
 		"thread":     {Use{BusiestThread: 0.99, Processors: 1.5}, disk(), 1e6, "the limit is one thread of the node: its busiest thread is busy 99 %", true},
 		"processors": {Use{MachineBusy: 0.98, MachineProcessors: 2, Processors: 1.5}, disk(), 1e6, "the limit is the machine's processors: all 2 are busy 98 % of the time, with 1.50 of them for the node, 0.40 for the client and 0.06 for the kernel and others.", true},
@@ -63,8 +63,9 @@ func TestBetween(t *testing.T) {
 	a := sample{at: 1e9, hasCPU: true, hasMetrics: true, hasMachineTime: true, threads: map[int]time.Duration{1: time.Second}, busy: time.Second, all: 2 * time.Second, told: told{2, 100, 1000, 10}}
 	b := sample{at: 3e9, hasCPU: true, hasMetrics: true, hasMachineTime: true, hasIO: true, threads: map[int]time.Duration{1: 2 * time.Second, 2: 1500 * time.Millisecond}, busy: 4 * time.Second, all: 6 * time.Second, told: told{2, 300, 5000, 110}}
 	b.node.User, b.written = 3*time.Second, 999
+	a.hasDisk, b.hasDisk, a.disk, b.disk = true, true, 1000, 5000
 	got := between(a, b)
-	if got != (Use{Processors: 1.5, BusiestThread: 0.75, CPUSeconds: 3, MachineBusy: 0.75, MachineProcessors: 2, SyncsPerSecond: 100, SyncBytes: 20, SyncRecords: 0.5}) {
+	if got != (Use{Processors: 1.5, BusiestThread: 0.75, CPUSeconds: 3, MachineBusy: 0.75, MachineProcessors: 2, SyncsPerSecond: 100, SyncBytes: 20, SyncRecords: 0.5, DiskWrittenBytesPerSecond: 2000}) {
 		t.Errorf("%+v", got)
 	}
 	if got := between(b, a); got != (Use{}) {
@@ -120,7 +121,7 @@ func TestRun(t *testing.T) {
 	if rate := r.Capacity.Run.Produced.RecordsPerSecond; rate > 1010 || rate < 100 {
 		t.Errorf("capacity %v, want 1,000 or, on a busy machine, less", rate)
 	}
-	if b := r.Bottleneck; b.Near && b.Name != "the machine's processors" && b.Name != "one thread of the node" {
+	if b := r.Bottleneck; b.Near && b.Name != "the machine's processors" && b.Name != "one thread of the node" && b.Name != "writing to the disk" {
 		t.Errorf("%+v", b)
 	}
 	if len(r.Limits) != 5 || r.ClientAlone == nil || len(r.Shares) < 3 || !r.Node.Local || len(r.Node.PIDs) != 1 || r.Node.PIDs[0] != os.Getpid() || r.Node.Metrics != "" {

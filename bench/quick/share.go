@@ -52,8 +52,8 @@ func shares(capacity *bench.Report, use Use, n *Node, measured *limits.NodeLimit
 			add("syncs of the disk", "syncs/s", use.SyncsPerSecond, most, fmt.Sprintf("%s syncs a second of %s records (%s) = %%SHARE of the %s that the disk does",
 				bench.FormatCount(use.SyncsPerSecond), bench.FormatCount(use.SyncRecords), bytesOf(use.SyncBytes), bench.FormatCount(most)))
 		}
-		add("writing to the disk", "bytes/s", use.WrittenBytesPerSecond, measured.Append.BytesPerSecond, fmt.Sprintf("%s = %%SHARE of the %s that the disk takes",
-			bench.FormatBytes(use.WrittenBytesPerSecond), bench.FormatBytes(measured.Append.BytesPerSecond)))
+		add("writing to the disk", "bytes/s", use.DiskWrittenBytesPerSecond, measured.Append.BytesPerSecond, fmt.Sprintf("%s = %%SHARE of the %s that the disk takes",
+			bench.FormatBytes(use.DiskWrittenBytesPerSecond), bench.FormatBytes(measured.Append.BytesPerSecond)))
 		sent := capacity.Produced.BytesPerSecond
 		if capacity.Consumed != nil {
 			sent += capacity.Consumed.BytesPerSecond
