@@ -127,6 +127,42 @@ func TestBenchSweep(t *testing.T) {
 	}
 }
 
+// A number of loops is a node's own, which the sweep starts and ends, and whose stages and process it reads; nothing of it is left.
+func TestBenchSweepLoops(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, program := t.TempDir(), filepath.Join(t.TempDir(), "ringmill")
+	if err := os.Symlink(self, program); err != nil { // TestMain is the program by this name
+		t.Fatal(err)
+	}
+	var sweep bench.Sweep
+	code, said := told(t, &sweep, append([]string{"bench", "sweep", "--serve", program, "--dir", dir, "--over", "loops=1,2", "--over", "batch=1,5", "--rate", "50", "--repeats", "1", "-p", "2"}, briefly...)...)
+	if len(sweep.Points) != 4 || code != statusOK && code != statusInvalid {
+		t.Fatalf("status %d, %+v: %s", code, sweep, said)
+	}
+	pids := map[int]bool{}
+	for i, p := range sweep.Points {
+		want := fmt.Sprintf("loops=%d batch=%d: ", 1+i/2, 1+4*(i%2))
+		if settingsPrefix(p.Settings) != want || len(p.Runs) != 1 || p.Runs[0].Produced.Records == 0 || p.Runs[0].Stages == nil || len(p.Runs[0].Processes) != 1 {
+			t.Fatalf("%s: %+v", want, p)
+		}
+		pids[p.Runs[0].Processes[0].PID] = true
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 || len(pids) != 4 {
+		t.Errorf("%d nodes, left behind: %v, %v", len(pids), left, err)
+	}
+}
+
+// A node that does not start says why.
+func TestBenchSweepNoNode(t *testing.T) {
+	var none any
+	if code, said := told(t, &none, append([]string{"bench", "sweep", "--serve", "/bin/false", "--dir", t.TempDir(), "--over", "loops=1"}, briefly...)...); code != statusFailed || !strings.Contains(said, "loops=1: the node does not start") {
+		t.Errorf("status %d: %s", code, said)
+	}
+}
+
 // What is wrong is said in one line before anything runs.
 func TestBenchSeveralUsage(t *testing.T) {
 	for _, args := range [][]string{
@@ -136,6 +172,7 @@ func TestBenchSeveralUsage(t *testing.T) {
 		{"quick", "--bound", "p99"}, {"quick", "--duration", "1s"}, {"quick", "--dir", "/nowhere"}, {"quick", "--size", "7"}, {"quick", "--bound", "e2e-p99<1ms", "--consumers", "0"}, {"quick", "x"},
 		{"tune", "--over", "ringmill.loops"}, {"tune", "--over", "ringmill.loops=1"}, {"tune", "--over", "no.such=1,2"}, {"tune", "--over", "retention.ms=1,2"}, {"tune", "--running", "--over", "ringmill.loops=0,1"},
 		{"tune", "--running", "--dir", "."}, {"tune", "-b", "x:1"}, {"tune", "--dir", "/nowhere"}, {"tune", "--rate", "0"}, {"tune", "--bound", "p99"}, {"tune", "--pairs", "0"},
+		{"sweep", "--over", "loops=1,2", "-b", "x:1"}, {"sweep", "--over", "loops=x"}, {"sweep", "--over", "loops=-1"}, {"sweep", "--over", "loops="}, {"sweep", "--over", "loops=1", "--dir", "/nowhere"}, {"sweep", "--over", "size=1", "--dir", "."},
 		{"sweep", "--over", "size=big"}, {"sweep", "--over", "duration=1s"}, {"sweep", "--over", "codec=zstd"}, {"sweep", "--bound", "p99<1ms", "--over", "rate=1,2"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {

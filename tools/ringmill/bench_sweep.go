@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 
 type benchSweepFlags struct {
 	benchLoadFlags
+	serveFlags
 	bounds, over []string
 	to           float64
 	precision    float64
@@ -34,15 +36,20 @@ interval between is halved, and what was found has to hold --repeats runs. A rat
 and the responses of the window's end are no slower than those of its beginning.
 
 With --over, do so for each value of a flag of bench run, and each choice of several. Without --bound each choice is run --repeats times at
---rate, all of them in turn.`,
+--rate, all of them in turn.
+
+loops is a property of the node (ringmill.loops): with --over loops=… the sweep starts nodes itself, as bench tune does, each on a free port of the loopback with
+fresh data under --dir.`,
 		Example: `  ringmill bench sweep --bound 'p99<10ms'
   ringmill bench sweep --bound 'p99<10ms' --client franz --over linger=0s,1ms,5ms --over codec=none,zstd
-  ringmill bench sweep --rate 0 --over size=100,1000,10000 -o json > sizes.json`,
+  ringmill bench sweep --rate 0 --over size=100,1000,10000 -o json > sizes.json
+  ringmill bench sweep --bound 'p99<10ms' --over loops=1,2,4 --dir /var/lib/ringmill-sweep -p 12`,
 		Args:              arguments(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	a.client.register(cmd)
-	f.register(cmd, &a.client)
+	f.benchLoadFlags.register(cmd, &a.client)
+	f.serveFlags.register(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.bounds, "bound", nil, "a latency to hold, as p99<10ms, p99.9, e2e-p99 and the like; several must all hold")
 	flags.StringArrayVar(&f.over, "over", nil, "a flag of bench run and its values, as linger=0s,1ms,5ms; several make all combinations")
@@ -58,7 +65,11 @@ With --over, do so for each value of a flag of bench run, and each choice of sev
 		if err != nil {
 			return err
 		}
-		f.command = commandLine(cmd, a.client.bootstrap)
+		nodes := a.client.bootstrap
+		if f.startsNodes() {
+			nodes = ""
+		}
+		f.command = commandLine(cmd, nodes)
 		return a.benchSweep(cmd.Context(), &f, points, bounds)
 	}
 	return cmd
@@ -68,6 +79,29 @@ With --over, do so for each value of a flag of bench run, and each choice of sev
 type sweepPoint struct {
 	settings []bench.Setting
 	trial    bench.Trial
+	// node has the properties of a node that is started for the point; nil: what there is is measured.
+	node []bench.Setting
+}
+
+// loopsSetting is what may vary of a node that is started for it.
+const loopsSetting = "loops"
+
+// startsNodes tells whether a setting of nodes varies.
+func (f *benchSweepFlags) startsNodes() bool {
+	return slices.ContainsFunc(f.over, func(text string) bool { return strings.HasPrefix(text, loopsSetting+"=") })
+}
+
+// at has a point's node, if it has one of its own, and what of the trial goes there. It ends with leave.
+func (f *benchSweepFlags) at(ctx context.Context, p *sweepPoint) (leave func() error, err error) {
+	if p.node == nil {
+		return func() error { return nil }, nil
+	}
+	t, err := f.start(ctx, p.node)
+	if err != nil {
+		return nil, fmt.Errorf("%s%w", settingsPrefix(p.settings), err)
+	}
+	p.trial.Addresses, p.trial.PIDs, p.trial.StatusAddresses = t.addresses, []int{t.pid}, []string{t.metrics}
+	return t.leave, nil
 }
 
 // sweepable are the flags of a load that may vary. The rate is what is looked for.
@@ -83,8 +117,15 @@ func (f *benchSweepFlags) plan(cmd *cobra.Command, client *clientFlags) (points 
 		return nil, nil, wrongUse(cmd, "a search with --bound begins at --rate, which must be above 0")
 	case len(bounds) == 0 && len(f.over) == 0:
 		return nil, nil, wrongUse(cmd, "nothing to sweep: give --bound, --over or both")
+	case f.startsNodes() && (cmd.Flags().Changed("bootstrap") || cmd.Flags().Changed("bootstrap-server")):
+		return nil, nil, wrongUse(cmd, "--over loops: it is a property of a node, set before it starts: nodes are started for this, and what is at --bootstrap cannot be varied")
+	case !f.startsNodes() && f.given():
+		return nil, nil, wrongUse(cmd, "--serve and --dir are of nodes that are started, for --over loops=…")
 	case f.precision <= 0 || f.repeats < 1 || f.to < 0:
 		return nil, nil, wrongUse(cmd, "--precision must be above 0, --repeats at least 1, --to not below 0")
+	}
+	if err := f.check(cmd); err != nil {
+		return nil, nil, err
 	}
 	points, err = f.choices(cmd, client, f.over, nil)
 	return points, bounds, err
@@ -112,14 +153,23 @@ func (f *benchSweepFlags) choices(cmd *cobra.Command, client *clientFlags, over 
 		if err := f.complete(cmd, client); err != nil {
 			return nil, err
 		}
-		return []sweepPoint{{slices.Clone(chosen), f.trial}}, nil
+		p := sweepPoint{settings: slices.Clone(chosen), trial: f.trial}
+		for _, s := range chosen {
+			if s.Name == loopsSetting {
+				p.node = append(p.node, bench.Setting{Name: "ringmill.loops", Value: s.Value})
+			}
+		}
+		return []sweepPoint{p}, nil
 	}
 	name, values, ok := strings.Cut(over[0], "=")
 	if !ok || values == "" {
 		return nil, wrongUse(cmd, "--over %q: as linger=0s,1ms,5ms", over[0])
 	}
+	if name == loopsSetting {
+		return f.loopChoices(cmd, client, values, over[1:], chosen)
+	}
 	if !slices.Contains(sweepable, name) || name == "rate" && len(f.bounds) > 0 {
-		return nil, wrongUse(cmd, "--over %s: can vary %s, and rate only without --bound", name, strings.Join(sweepable, ", "))
+		return nil, wrongUse(cmd, "--over %s: can vary %s, and rate only without --bound", name, strings.Join(append([]string{loopsSetting}, sweepable...), ", "))
 	}
 	flag := cmd.Flags().Lookup(name)
 	before := flag.Value.String()
@@ -137,6 +187,21 @@ func (f *benchSweepFlags) choices(cmd *cobra.Command, client *clientFlags, over 
 		points = append(points, below...)
 	}
 	return points, flag.Value.Set(before)
+}
+
+// loopChoices are choices of each number of loops.
+func (f *benchSweepFlags) loopChoices(cmd *cobra.Command, client *clientFlags, values string, over []string, chosen []bench.Setting) (points []sweepPoint, err error) {
+	for value := range strings.SplitSeq(values, ",") {
+		if n, err := strconv.Atoi(value); err != nil || n < 0 {
+			return nil, wrongUse(cmd, "--over loops: %q is no number of loops; 0 is one for each processor", value)
+		}
+		below, err := f.choices(cmd, client, over, append(chosen, bench.Setting{Name: loopsSetting, Value: value}))
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, below...)
+	}
+	return points, nil
 }
 
 func (a *app) benchSweep(ctx context.Context, f *benchSweepFlags, points []sweepPoint, bounds []bench.Bound) error {
@@ -173,31 +238,43 @@ func (a *app) benchSweep(ctx context.Context, f *benchSweepFlags, points []sweep
 
 // benchSearches finds the rate of one point after another.
 func (a *app) benchSearches(ctx context.Context, f *benchSweepFlags, points []sweepPoint, bounds []bench.Bound, s *bench.Sweep) error {
-	for i, p := range points {
-		point := &s.Points[i]
-		search := bench.Search{From: f.trial.Rate, To: f.to, Precision: 1 + f.precision/100, Confirm: f.repeats}
-		search.Try = func(ctx context.Context, rate float64) (string, error) {
-			p.trial.Rate = rate
-			r, err := a.benchPoint(ctx, p, point)
-			if err != nil {
-				return "", err
-			}
-			broken := bench.Held(r, bounds)
-			if broken != "" {
-				fmt.Fprintf(a.stderr, "  does not hold: %s\n", broken)
-				point.ClientLimited = r.Verdict == bench.VerdictInvalid && r.LostRequests == 0
-			}
-			return broken, nil
-		}
-		found, err := search.Run(ctx)
-		switch {
-		case errors.Is(err, bench.ErrNoRate):
-			point.Failed = found.Broken
-		case err != nil:
+	for i := range points {
+		if err := a.benchSearch(ctx, f, &points[i], bounds, &s.Points[i]); err != nil {
 			return err
-		default:
-			point.Found = &found
 		}
+	}
+	return nil
+}
+
+// benchSearch finds the rate of a point, at one node if it has one of its own.
+func (a *app) benchSearch(ctx context.Context, f *benchSweepFlags, p *sweepPoint, bounds []bench.Bound, point *bench.SweepPoint) (err error) {
+	leave, err := f.at(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, leave()) }()
+	search := bench.Search{From: f.trial.Rate, To: f.to, Precision: 1 + f.precision/100, Confirm: f.repeats}
+	search.Try = func(ctx context.Context, rate float64) (string, error) {
+		p.trial.Rate = rate
+		r, err := a.benchPoint(ctx, p, point)
+		if err != nil {
+			return "", err
+		}
+		broken := bench.Held(r, bounds)
+		if broken != "" {
+			fmt.Fprintf(a.stderr, "  does not hold: %s\n", broken)
+			point.ClientLimited = r.Verdict == bench.VerdictInvalid && r.LostRequests == 0
+		}
+		return broken, nil
+	}
+	found, err := search.Run(ctx)
+	switch {
+	case errors.Is(err, bench.ErrNoRate):
+		point.Failed = found.Broken
+	case err != nil:
+		return err
+	default:
+		point.Found = &found
 	}
 	return nil
 }
@@ -205,10 +282,14 @@ func (a *app) benchSearches(ctx context.Context, f *benchSweepFlags, points []sw
 // benchRepeats runs all points in turn, so that what changes with time meets each alike.
 func (a *app) benchRepeats(ctx context.Context, f *benchSweepFlags, points []sweepPoint, s *bench.Sweep) error {
 	for range f.repeats {
-		for i, p := range points {
-			point := &s.Points[i]
-			r, err := a.benchPoint(ctx, p, point)
+		for i := range points {
+			p, point := &points[i], &s.Points[i]
+			leave, err := f.at(ctx, p)
 			if err != nil {
+				return err
+			}
+			r, err := a.benchPoint(ctx, p, point)
+			if err = errors.Join(err, leave()); err != nil {
 				return err
 			}
 			if r.Verdict == bench.VerdictPartial {
@@ -221,7 +302,7 @@ func (a *app) benchRepeats(ctx context.Context, f *benchSweepFlags, points []swe
 }
 
 // benchPoint is one run of a point.
-func (a *app) benchPoint(ctx context.Context, p sweepPoint, point *bench.SweepPoint) (*bench.Report, error) {
+func (a *app) benchPoint(ctx context.Context, p *sweepPoint, point *bench.SweepPoint) (*bench.Report, error) {
 	r, err := benchOnce(ctx, p.trial)
 	if err != nil {
 		return nil, err

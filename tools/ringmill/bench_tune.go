@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -21,8 +20,8 @@ import (
 
 type benchTuneFlags struct {
 	benchLoadFlags
+	serveFlags
 	bounds, over  []string
-	serve, dir    string
 	running       bool
 	to, precision float64
 	pairs, passes int
@@ -48,12 +47,11 @@ Nothing is set for good: the properties are printed, with what each bought.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	a.client.register(cmd)
-	f.register(cmd, &a.client)
+	f.benchLoadFlags.register(cmd, &a.client)
+	f.serveFlags.register(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.bounds, "bound", []string{"p99<25ms"}, "a latency to hold, as p99<10ms, p99.9, e2e-p99 and the like; several must all hold")
 	flags.StringArrayVar(&f.over, "over", nil, "a property and its values, as ringmill.loops=0,1,2, the first one as it is; may be repeated. Without: those that are known to matter")
-	flags.StringVar(&f.serve, "serve", "", "the ringmill `binary` to start; without it this one")
-	flags.StringVar(&f.dir, "dir", "", "a `directory` on the disk that the node is to use; without it, one for temporary files")
 	flags.BoolVar(&f.running, "running", false, "tune the node at --bootstrap, and put back what it had")
 	flags.Float64Var(&f.to, "to", 0, "the highest rate to try; 0: any")
 	flags.Float64Var(&f.precision, "precision", 3, "how near a rate is to one that does not hold, in percent")
@@ -64,8 +62,6 @@ Nothing is set for good: the properties are printed, with what each bought.`,
 		completeFlag(cmd, name)
 	}
 	completeFlag(cmd, "over", propertyNames(func(p config.Property) bool { return p.In(config.BrokerScope) && p.Effective() })...)
-	_ = cmd.MarkFlagFilename("serve")
-	_ = cmd.MarkFlagDirname("dir")
 	changeDefault(cmd, "duration", "3s")
 	changeDefault(cmd, "warm-up", "500ms")
 	changeDefault(cmd, "rate", "20000")
@@ -107,15 +103,13 @@ func (f *benchTuneFlags) plan(cmd *cobra.Command, client *clientFlags) (bounds [
 		return nil, nil, wrongUse(cmd, "a search needs --bound, and begins at --rate, which must be above 0")
 	case f.precision <= 0 || f.to < 0 || f.pairs < 1 || f.passes < 1:
 		return nil, nil, wrongUse(cmd, "--precision must be above 0, --to not below 0, --pairs and --passes at least 1")
-	case f.running && (f.serve != "" || f.dir != ""):
+	case f.running && f.given():
 		return nil, nil, wrongUse(cmd, "--running starts no node: --serve and --dir have no place beside it")
 	case !f.running && (cmd.Flags().Changed("bootstrap") || cmd.Flags().Changed("bootstrap-server")):
 		return nil, nil, wrongUse(cmd, "nodes are started for this: --bootstrap has no place here without --running")
 	}
-	if f.dir != "" {
-		if info, err := os.Stat(f.dir); err != nil || !info.IsDir() {
-			return nil, nil, wrongUse(cmd, "--dir %s: no directory", f.dir)
-		}
+	if err := f.check(cmd); err != nil {
+		return nil, nil, err
 	}
 	space, err = f.space(cmd)
 	return bounds, space, err
@@ -175,17 +169,16 @@ func tunable(processors int) []tune.Property {
 	}
 }
 
-// target is a node with some settings, until it is left. pid is 0 if it is not known.
+// target is a node with some settings, until it is left. metrics, an URL, is empty and pid is 0 if they are not known.
 type target struct {
 	addresses []string
+	metrics   string
 	pid       int
 	leave     func() error
 }
 
 func (a *app) benchTune(ctx context.Context, f *benchTuneFlags, bounds []bench.Bound, space []tune.Property, command string) error {
-	with := func(ctx context.Context, settings []bench.Setting) (target, error) {
-		return startTuned(ctx, f, settings)
-	}
+	with := f.start
 	if f.running {
 		live, err := a.tuneRunning(ctx, space)
 		if err != nil {

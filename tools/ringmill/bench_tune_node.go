@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/ringmill/ringmill/bench"
@@ -26,8 +27,29 @@ const (
 	tunedStop  = 30 * time.Second
 )
 
-// startTuned starts a node with properties of its own, in a directory that goes with it.
-func startTuned(ctx context.Context, f *benchTuneFlags, settings []bench.Setting) (t target, err error) {
+// serveFlags say what nodes are started to be measured.
+type serveFlags struct{ serve, dir string }
+
+func (f *serveFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.serve, "serve", "", "the ringmill `binary` to start; without it this one")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "a `directory` on the disk that the node is to use; without it, one for temporary files")
+	_ = cmd.MarkFlagFilename("serve")
+	_ = cmd.MarkFlagDirname("dir")
+}
+
+func (f *serveFlags) given() bool { return f.serve != "" || f.dir != "" }
+
+func (f *serveFlags) check(cmd *cobra.Command) error {
+	if f.dir != "" {
+		if info, err := os.Stat(f.dir); err != nil || !info.IsDir() {
+			return wrongUse(cmd, "--dir %s: no directory", f.dir)
+		}
+	}
+	return nil
+}
+
+// start starts a node with properties of its own, in a directory that goes with it.
+func (f *serveFlags) start(ctx context.Context, settings []bench.Setting) (t target, err error) {
 	binary := f.serve
 	if binary == "" {
 		if binary, err = os.Executable(); err != nil {
@@ -38,18 +60,18 @@ func startTuned(ctx context.Context, f *benchTuneFlags, settings []bench.Setting
 	if err != nil {
 		return target{}, err
 	}
-	args := []string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--set", "ringmill.http.listen="}
+	args := []string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--set", "ringmill.http.listen=127.0.0.1:0"}
 	for _, s := range settings {
 		args = append(args, "--set", s.Name+"="+s.Value)
 	}
 	n := &tunedNode{dir: dir, cmd: exec.Command(binary, args...)}
 	n.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "RINGMILL_") }) // where another node's data is, for one
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                                       // an interruption is this process's, which then ends the node
-	address, err := n.start(ctx)
+	at, err := n.start(ctx)
 	if err != nil {
 		return target{}, errors.Join(err, n.leave())
 	}
-	return target{addresses: []string{address}, pid: n.cmd.Process.Pid, leave: n.leave}, nil
+	return target{addresses: []string{at.address}, metrics: at.status, pid: n.cmd.Process.Pid, leave: n.leave}, nil
 }
 
 // tunedNode is a node that was started to be measured.
@@ -59,12 +81,12 @@ type tunedNode struct {
 	ended chan error // nil until it runs
 }
 
-// start returns the node's address once it serves.
-func (n *tunedNode) start(ctx context.Context) (address string, err error) {
+// start returns what the node says of itself once it serves.
+func (n *tunedNode) start(ctx context.Context) (nodeStart, error) {
 	out, in := io.Pipe()
 	n.cmd.Stdout, n.cmd.Stderr = in, in
 	if err := n.cmd.Start(); err != nil {
-		return "", err
+		return nodeStart{}, err
 	}
 	n.ended = make(chan error, 1)
 	go func() {
@@ -72,7 +94,7 @@ func (n *tunedNode) start(ctx context.Context) (address string, err error) {
 		_ = in.Close() // who reads has all of it
 		n.ended <- err
 	}()
-	served := make(chan string, 1)
+	served := make(chan nodeStart, 1)
 	go func() {
 		defer close(served)
 		readStart(out, served)
@@ -81,33 +103,44 @@ func (n *tunedNode) start(ctx context.Context) (address string, err error) {
 	defer timer.Stop()
 	select {
 	case said := <-served:
-		if address, ok := strings.CutPrefix(said, "listening "); ok {
-			return address, nil
+		if said.ready {
+			return said, nil
 		}
-		return "", fmt.Errorf("the node does not start: %s", said)
+		return said, fmt.Errorf("the node does not start: %s", said.last)
 	case <-timer.C:
-		return "", fmt.Errorf("the node does not serve within %v", tunedStart)
+		return nodeStart{}, fmt.Errorf("the node does not serve within %v", tunedStart)
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return nodeStart{}, ctx.Err()
 	}
 }
 
-// readStart reads what a node says until it ends, and passes on "listening" with its address when it is ready, or else the last line.
-func readStart(out io.Reader, served chan<- string) {
-	address, last, ready := "", "", false
+// nodeStart is what a node says when it starts: where it listens, where it tells its metrics, and its last line until it was ready.
+type nodeStart struct {
+	address, status, last string
+	ready                 bool
+}
+
+// readStart reads what a node says until it ends, and passes it on when the node is ready, or has ended before.
+func readStart(out io.Reader, served chan<- nodeStart) {
+	var at nodeStart
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		last = lines.Text()
-		if rest, ok := strings.CutPrefix(last, "listening "); ok && address == "" {
-			_, rest, _ = strings.Cut(rest, " at ")
-			address, _, _ = strings.Cut(rest, ",")
+		if at.ready {
+			continue
 		}
-		if strings.HasPrefix(last, "ready ") && !ready {
-			ready = true
-			served <- "listening " + address
+		at.last = lines.Text()
+		if rest, ok := strings.CutPrefix(at.last, "listening "); ok && at.address == "" {
+			_, rest, _ = strings.Cut(rest, " at ")
+			at.address, _, _ = strings.Cut(rest, ",")
+		}
+		if rest, ok := strings.CutPrefix(at.last, "status "); ok {
+			at.status = strings.TrimSpace(rest)
+		}
+		if at.ready = strings.HasPrefix(at.last, "ready "); at.ready {
+			served <- at
 		}
 	}
-	if !ready {
-		served <- last
+	if !at.ready {
+		served <- at
 	}
 }
 
