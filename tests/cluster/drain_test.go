@@ -70,6 +70,7 @@ func TestANodeIsDrained(t *testing.T) {
 	for _, name := range []string{topic, lone, loaded, later} {
 		awaitReplicas(t, c.Nodes[1], name, without3)
 	}
+	awaitState(t, c, 3, "drained", "")
 	harness.Await(t, "no node tells of a throttle on the topic", func() bool {
 		return !strings.Contains(command(t, c, "config", "describe", "--topic", loaded), "throttled.replicas=*")
 	})
@@ -84,6 +85,51 @@ func TestANodeIsDrained(t *testing.T) {
 	if got := harness.Values(c.Nodes[0].Consume(t, loaded, len(want))); !slices.Equal(got, want) {
 		t.Errorf("%d records, want the %d that were acknowledged, in order", len(got), len(want))
 	}
+}
+
+// awaitState waits until cluster status tells that a node is in this state, and for a replica that stands there for this reason, if there is one.
+func awaitState(t *testing.T, c *harness.Cluster, node int32, state, why string) {
+	t.Helper()
+	harness.Eventually(t, "node "+fmt.Sprint(node)+" is "+state, func(context.Context) error {
+		var status struct {
+			Nodes []struct {
+				ID    int32
+				State string
+			}
+			Drains []struct {
+				Node     int32
+				Standing []struct{ Why string }
+			}
+		}
+		if err := asked(t, c, &status, "cluster", "status"); err != nil {
+			return err
+		}
+		told := fmt.Sprintf("%+v", status)
+		if !strings.Contains(told, fmt.Sprintf("{ID:%d State:%s}", node, state)) || !strings.Contains(told, why) || why == "" && len(status.Drains) > 0 {
+			return fmt.Errorf("status tells %s", told)
+		}
+		return nil
+	})
+}
+
+// TestADrainThatCannotEnd: a node whose replicas nobody else can take is shown as draining, with the reason and what helps.
+func TestADrainThatCannotEnd(t *testing.T) {
+	t.Parallel()
+	c := harness.StartCluster(t, 3, map[string]string{"offsets.topic.num.partitions": "1"})
+	topic := createAssigned(t, c.Nodes[0], 1, 2, 3)
+	awaitInSync(t, c.Nodes[0], topic)
+	command(t, c, "node", "drain", "3", "--leaders")
+	awaitState(t, c, 3, "leaders-drained", "")
+	command(t, c, "config", "set", "--broker", "3", "ringmill.drain=replicas")
+	awaitState(t, c, 3, "draining", "no other node can take it: its 3 replicas need as many nodes, and without node 3 it is 2")
+	harness.Await(t, "the words for it", func() bool {
+		said := command(t, c, "cluster", "status")
+		return strings.Contains(said, "node 3 is draining, and has 1 replicas left") && strings.Contains(said, topic+"-0 stays on node 3") &&
+			strings.Contains(said, "start more nodes")
+	})
+	c.Add(t, nil)
+	awaitState(t, c, 3, "drained", "")
+	awaitReplicas(t, c.Nodes[0], topic, func(p *kmsg.MetadataResponseTopicPartition) bool { return !slices.Contains(p.Replicas, 3) })
 }
 
 type movedTo struct {
@@ -118,16 +164,19 @@ func TestADrainIsCancelled(t *testing.T) {
 		return stderr, err
 	}
 	for range 2 { // as slow as can be: 3 MB at a kilobyte a second
-		if said, err := drain("--throttle", "1000", "--wait", (5 * time.Second).String()); err == nil || !strings.Contains(said, "1 under way and going on") {
+		if said, err := drain("--throttle", "1000", "--wait", (5 * time.Second).String()); err == nil || !strings.Contains(said, "1 under way and going on") ||
+			!strings.Contains(said, topic+"-0: node ") || !strings.Contains(said, "copies no more than 1000 bytes a second") {
 			t.Fatalf("a drain that cannot end said %q, %v", said, err)
 		}
 	}
+	awaitState(t, c, 3, "draining", "copies no more than 1000 bytes a second")
 	if said, err := drain("--undo"); err != nil {
 		t.Fatal(said, err)
 	}
 	awaitReplicas(t, c.Nodes[0], topic, func(p *kmsg.MetadataResponseTopicPartition) bool {
 		return slices.Equal(p.Replicas, []int32{3}) && p.Leader == 3
 	})
+	awaitState(t, c, 3, "serves", "")
 	if got := harness.Values(c.Nodes[0].Consume(t, topic, len(values))); !slices.Equal(got, values) {
 		t.Errorf("%d records, want %d", len(got), len(values))
 	}

@@ -36,7 +36,8 @@ func (a *app) clusterStatus() *cobra.Command {
 		Short: "Show nodes, voters, the controller, partitions that lack replicas, and what to do about it",
 		Long: `Show the cluster's nodes and their part in the metadata quorum, the controller, and the partitions that have no leader or
 fewer replicas in sync than they should, with what to do about each. A node that the controller has fenced is not served by: it is down, or cannot
-reach the controller.`,
+reach the controller. One that is drained leads nothing that another can lead: while its replicas go it is draining, and what is left of them is
+shown with what it waits for; with none left it is drained, and may go.`,
 		Example: `  ringmill cluster status
   ringmill cluster status -o json | jq -e '.problems | length == 0'`,
 		Args:              arguments(cobra.NoArgs),
@@ -59,6 +60,7 @@ type clusterStatus struct {
 	Controller int32           `json:"controller"` // -1: none at the moment
 	Quorum     *quorumStatus   `json:"quorum"`     // null: the node tells of none
 	Nodes      []clusterNode   `json:"nodes"`
+	Drains     []drainStatus   `json:"drains"` // of nodes that are being emptied
 	Partitions partitionCounts `json:"partitions"`
 	Problems   []problem       `json:"problems"`
 }
@@ -75,6 +77,8 @@ type clusterNode struct {
 	Address string  `json:"address"`
 	Rack    *string `json:"rack"`
 	Fenced  bool    `json:"fenced"`
+	State   string  `json:"state"`  // serves, fenced, draining, drained or leaders-drained
+	Drain   string  `json:"drain"`  // what ringmill.drain says: leaders or replicas; "" if it is not drained, or does not answer
 	Quorum  string  `json:"quorum"` // voter, observer or ""
 	// QuorumLag is how many records of the metadata the node lacks; -1 if that is not known.
 	QuorumLag int64 `json:"quorumLag"`
@@ -95,7 +99,7 @@ type problem struct {
 }
 
 func readClusterStatus(ctx context.Context, client *kgo.Client) (*clusterStatus, error) {
-	s := &clusterStatus{Nodes: []clusterNode{}, Problems: []problem{}}
+	s := &clusterStatus{Nodes: []clusterNode{}, Drains: []drainStatus{}, Problems: []problem{}}
 	if err := s.readNodes(ctx, client); err != nil {
 		return nil, err
 	}
@@ -107,14 +111,20 @@ func readClusterStatus(ctx context.Context, client *kgo.Client) (*clusterStatus,
 	if err := s.readQuorum(ctx, client); err != nil {
 		return nil, err
 	}
+	for _, t := range topics.Sorted() {
+		for _, p := range t.Partitions.Sorted() {
+			s.count(p)
+		}
+	}
 	s.nodeProblems()
 	if s.Controller < 0 {
 		s.reach(ctx, client)
+	} else {
+		s.readDrains(ctx, client, topics)
 	}
 	var lacking []problem // after those without a leader, which are worse
 	for _, t := range topics.Sorted() {
 		for _, p := range t.Partitions.Sorted() {
-			s.count(p)
 			switch {
 			case p.Leader < 0:
 				s.Problems = append(s.Problems, leaderless(p, eligible[partition{p.Topic, p.Partition}]))
@@ -124,6 +134,7 @@ func readClusterStatus(ctx context.Context, client *kgo.Client) (*clusterStatus,
 		}
 	}
 	s.Problems = append(s.Problems, lacking...)
+	s.drainProblems()
 	return s, nil
 }
 
@@ -203,11 +214,18 @@ func (s *clusterStatus) readNodes(ctx context.Context, client *kgo.Client) error
 	s.ClusterID, s.Controller = resp.ClusterID, resp.ControllerID
 	for _, b := range resp.Brokers {
 		s.Nodes = append(s.Nodes, clusterNode{
-			ID: b.NodeID, Address: net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port))), Rack: b.Rack, Fenced: b.IsFenced, QuorumLag: -1,
+			ID: b.NodeID, Address: net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port))), Rack: b.Rack, Fenced: b.IsFenced, State: stateOf(b.IsFenced), QuorumLag: -1,
 		})
 	}
 	slices.SortFunc(s.Nodes, func(a, b clusterNode) int { return cmp.Compare(a.ID, b.ID) })
 	return nil
+}
+
+func stateOf(fenced bool) string {
+	if fenced {
+		return stateFenced
+	}
+	return stateServes
 }
 
 // readQuorum asks the controller who votes on the metadata. Where there is no controller, or none answers, nothing is told.
@@ -261,10 +279,25 @@ func (s *clusterStatus) nodeProblems() {
 	}
 	for _, n := range s.Nodes {
 		if n.Fenced {
+			gone := fmt.Sprintf("ringmill node unregister %d takes it out", n.ID)
+			if n.Replicas > 0 {
+				gone = fmt.Sprintf("ringmill node drain %d moves its replicas, and %s", n.ID, gone)
+			}
 			s.Problems = append(s.Problems, problem{
 				fmt.Sprintf("node %d (%s) is fenced", n.ID, n.Address),
-				fmt.Sprintf("start it, or see in its log why it does not reach the controller; if it is gone for good, ringmill node drain %d moves its replicas, "+
-					"and ringmill node unregister %d takes it out", n.ID, n.ID),
+				"start it, or see in its log why it does not reach the controller; if it is gone for good, " + gone,
+			})
+		}
+	}
+}
+
+// drainProblems are the replicas that can never leave a node that is being emptied.
+func (s *clusterStatus) drainProblems() {
+	for _, d := range s.Drains {
+		for _, p := range d.stays {
+			s.Problems = append(s.Problems, problem{
+				fmt.Sprintf("partition %s stays on node %d, which is being drained: no other node can take it", partitionName(p), d.Node),
+				"start more nodes, or give these topics fewer replicas",
 			})
 		}
 	}
@@ -349,19 +382,17 @@ func (s *clusterStatus) write(w io.Writer) {
 	fmt.Fprintf(w, "partitions: %d, without a leader %d, under-replicated %d\n\n", s.Partitions.Total, s.Partitions.Offline, s.Partitions.UnderReplicated)
 	var rows [][]string
 	for _, n := range s.Nodes {
-		state, rack, lag := "serves", "", ""
-		if n.Fenced {
-			state = "fenced"
-		}
+		rack, lag := "", ""
 		if n.Rack != nil {
 			rack = *n.Rack
 		}
 		if n.QuorumLag >= 0 {
 			lag = fmt.Sprint(n.QuorumLag)
 		}
-		rows = append(rows, []string{fmt.Sprint(n.ID), n.Address, orDash(rack), state, orDash(n.Quorum), orDash(lag), fmt.Sprint(n.Leaders), fmt.Sprint(n.Replicas)})
+		rows = append(rows, []string{fmt.Sprint(n.ID), n.Address, orDash(rack), n.State, orDash(n.Quorum), orDash(lag), fmt.Sprint(n.Leaders), fmt.Sprint(n.Replicas)})
 	}
 	table(w, []string{"NODE", "ADDRESS", "RACK", "STATE", "QUORUM", "QUORUM-LAG", "LEADERS", "REPLICAS"}, rows)
+	s.writeDrains(w)
 	s.writeProblems(w)
 }
 

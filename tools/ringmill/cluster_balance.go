@@ -57,7 +57,7 @@ func (a *app) balance(ctx context.Context, p *placement, f *moveFlags) error {
 		out.moveOutcome = moveOutcome{Moved: []replicaMove{}, Failures: []string{}, Waiting: len(out.Plan)}
 		return a.print(out, func(io.Writer) {})
 	}
-	made, err := p.run(ctx, out.Plan, nil, f, a.showProgress)
+	made, err := p.run(ctx, out.Plan, nil, f, shownProgress{a})
 	if err == nil {
 		err = p.electPreferred(ctx, p.misled())
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,10 +14,10 @@ func TestClusterProblems(t *testing.T) {
 	s := &clusterStatus{ClusterID: "c", Controller: -1, Nodes: []clusterNode{{ID: 1, Address: "a:1"}, {ID: 2, Address: "a:2", Fenced: true}}}
 	s.member(quorumMember{Node: 1, Role: roleVoter})
 	s.member(quorumMember{Node: 7, Role: roleVoter, Lag: 3})
-	s.nodeProblems()
 	s.count(kadm.PartitionDetail{Topic: "t", Partition: 0, Leader: 1, Replicas: []int32{1, 2}, ISR: []int32{1, 2}})
 	s.count(kadm.PartitionDetail{Topic: "t", Partition: 1, Leader: 1, Replicas: []int32{1, 2}, ISR: []int32{1}})
 	s.count(kadm.PartitionDetail{Topic: "t", Partition: 2, Leader: -1, Replicas: []int32{2}})
+	s.nodeProblems()
 	if want := (partitionCounts{Total: 3, Offline: 1, UnderReplicated: 1}); s.Partitions != want {
 		t.Errorf("%+v, want %+v", s.Partitions, want)
 	}
@@ -98,5 +100,55 @@ func TestVotersThatRemain(t *testing.T) {
 		if err := q.remains(c.of[c.leaves]); (err == nil) != c.ok {
 			t.Errorf("node %d leaves %+v: %v", c.of[c.leaves].Node, c.of, err)
 		}
+	}
+}
+
+// TestWhatADrainWaitsFor: each replica that is to leave a node and cannot, or is on its way, is told of with the reason.
+func TestWhatADrainWaitsFor(t *testing.T) {
+	const none = math.MaxInt64
+	p := &placement{
+		nodes:     []clusterNode{{ID: 1}, {ID: 2}, {ID: 3}, {ID: 4, Fenced: true}, {ID: 5}},
+		draining:  map[int32]string{3: "replicas", 5: "leaders"},
+		throttles: map[int32]throttleOf{1: {leader: 5000, follower: none}, 2: {leader: none, follower: 1000}},
+		partitions: []placedPartition{
+			{partition: partition{"all", 0}, replicas: []int32{1, 2, 3}, leader: 1, inSync: []int32{1, 2, 3}},
+			{partition: partition{"free", 0}, replicas: []int32{1, 3}, leader: 1, inSync: []int32{1, 3}},
+			{partition: partition{"gone", 0}, replicas: []int32{3}, leader: -1},
+			{partition: partition{"late", 0}, replicas: []int32{2}, leader: 3, inSync: []int32{3}, removing: []int32{3}, underWay: true},
+			{partition: partition{"slow", 0}, replicas: []int32{2}, leader: 1, inSync: []int32{1, 3}, removing: []int32{3}, underWay: true},
+			{partition: partition{"dead", 0}, replicas: []int32{4}, leader: 3, inSync: []int32{3}, removing: []int32{3}, underWay: true},
+			{partition: partition{"soon", 0}, replicas: []int32{2}, leader: 2, inSync: []int32{2, 3}, removing: []int32{3}, underWay: true},
+			{partition: partition{"other", 0}, replicas: []int32{2}, leader: 5, inSync: []int32{5}, removing: []int32{5}, underWay: true},
+		},
+	}
+	d, leaving := p.drainOf(3)
+	var told strings.Builder
+	writeStanding(&told, d.Standing[:5])
+	writeStanding(&told, d.Standing[5:])
+	const want = `  late-0: node 2 is not in sync yet, and copies no more than 1000 bytes a second: a throttle is set
+  slow-0: node 2 is not in sync yet, and copies no more than 1000 bytes a second: a throttle is set
+  dead-0: node 4, which is to have it, does not serve
+  soon-0: the controller is about to end the move
+  all-0: no other node can take it: its 3 replicas need as many nodes, and without node 3 it is 2 that serve and are not drained
+  gone-0: it has no leader to be copied from
+`
+	if told.String() != want || !leaving {
+		t.Errorf("leaving %v:\n%s", leaving, told.String())
+	}
+	s := &clusterStatus{Nodes: []clusterNode{{ID: 3, Replicas: 7}, {ID: 3}, {ID: 5, Replicas: 1}}}
+	for i := range s.Nodes {
+		s.noteDrain(&s.Nodes[i], p)
+	}
+	if got := []string{s.Nodes[0].State, s.Nodes[1].State, s.Nodes[2].State}; !slices.Equal(got, []string{stateDraining, stateDrained, stateDraining}) {
+		t.Errorf("states %v", got)
+	}
+	s.drainProblems()
+	if len(s.Problems) != 1 || !strings.Contains(s.Problems[0].Problem, "all-0 stays on node 3") {
+		t.Errorf("%+v", s.Problems)
+	}
+	p.partitions = p.partitions[:7] // nothing leaves node 5 any more
+	s = &clusterStatus{Nodes: []clusterNode{{ID: 5, Replicas: 1}}}
+	if s.noteDrain(&s.Nodes[0], p); s.Nodes[0].State != stateLeadersDrained || len(s.Drains) > 0 {
+		t.Errorf("%+v", s)
 	}
 }

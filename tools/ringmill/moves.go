@@ -62,6 +62,7 @@ type placement struct {
 	timeout    time.Duration // of a request
 	nodes      []clusterNode
 	draining   map[int32]string // what ringmill.drain says of nodes that are drained
+	throttles  map[int32]throttleOf
 	partitions []placedPartition
 }
 
@@ -71,6 +72,7 @@ type placedPartition struct {
 	replicas []int32
 	leader   int32
 	inSync   []int32
+	removing []int32 // that it has until a reassignment is at its end
 	underWay bool
 }
 
@@ -100,26 +102,32 @@ func (p *placement) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.partitions = p.partitions[:0]
-		for _, t := range topics.Sorted() {
-			for _, d := range t.Partitions.Sorted() {
-				at := placedPartition{partition: partition{d.Topic, d.Partition}, replicas: d.Replicas, leader: d.Leader, inSync: d.ISR}
-				if r, under := moving[d.Topic][d.Partition]; under {
-					at.replicas, at.underWay = without(r.Replicas, r.RemovingReplicas), true
-				}
-				p.partitions = append(p.partitions, at)
-			}
-		}
+		p.place(topics, moving)
 		return nil
 	})
+}
+
+// place takes where partitions are, and where those go that move.
+func (p *placement) place(topics kadm.TopicDetails, moving kadm.ListPartitionReassignmentsResponses) {
+	p.partitions = p.partitions[:0]
+	for _, t := range topics.Sorted() {
+		for _, d := range t.Partitions.Sorted() {
+			at := placedPartition{partition: partition{d.Topic, d.Partition}, replicas: d.Replicas, leader: d.Leader, inSync: d.ISR}
+			if r, under := moving[d.Topic][d.Partition]; under {
+				at.replicas, at.removing, at.underWay = without(r.Replicas, r.RemovingReplicas), r.RemovingReplicas, true
+			}
+			p.partitions = append(p.partitions, at)
+		}
+	}
 }
 
 // drainProperty is a node's property by which it is drained.
 const drainProperty = "ringmill.drain"
 
-// readDraining asks which nodes are drained. Other makes of nodes know of no such thing.
+// readDraining asks which nodes are drained, and how nodes are throttled. Other makes of nodes know of no drains. What is known after an error is
+// what the others answered.
 func (p *placement) readDraining(ctx context.Context) error {
-	p.draining = make(map[int32]string)
+	p.draining, p.throttles = make(map[int32]string), make(map[int32]throttleOf)
 	var ids []int32
 	for _, n := range p.nodes {
 		if !n.Fenced {
@@ -127,21 +135,16 @@ func (p *placement) readDraining(ctx context.Context) error {
 		}
 	}
 	all, err := p.admin.DescribeBrokerConfigs(ctx, ids...)
-	if err != nil {
-		return err
-	}
 	for _, r := range all {
-		id, err := strconv.ParseInt(r.Name, 10, 32)
-		if err != nil || r.Err != nil {
+		id, unreadable := strconv.ParseInt(r.Name, 10, 32)
+		if unreadable != nil || r.Err != nil {
 			continue
 		}
 		for _, c := range r.Configs {
-			if c.Key == drainProperty && c.Value != nil && *c.Value != "none" {
-				p.draining[int32(id)] = *c.Value
-			}
+			p.noteConfig(int32(id), c.Key, orNone(c.Value))
 		}
 	}
-	return nil
+	return err
 }
 
 // targets are the nodes that replicas may go to: those that serve and are not drained, without one.
@@ -224,9 +227,18 @@ type moveOutcome struct {
 	Failures []string      `json:"failures"`
 }
 
+// moveProgress is told how far a plan is, and what is under way waits for, if nothing has happened for a while.
+type moveProgress interface {
+	moved(moved, underWay, waiting int)
+	standStill(all []standing)
+}
+
+// standStillAfter is how long nothing may happen until it is said why: many times what a partition without much in it takes.
+const standStillAfter = 15 * time.Second
+
 // run carries out a plan, some partitions at a time, and shows how far it is; moves that were started before count as its own. It ends when
 // all is done, and before where ctx ends or the wait is over: what is under way then goes on.
-func (p *placement) run(ctx context.Context, plan, started []replicaMove, f *moveFlags, progress func(moved, underWay, waiting int)) (*moveOutcome, error) {
+func (p *placement) run(ctx context.Context, plan, started []replicaMove, f *moveFlags, progress moveProgress) (*moveOutcome, error) {
 	out := &moveOutcome{Moved: []replicaMove{}, Failures: []string{}}
 	if f.wait > 0 {
 		limited, cancel := context.WithTimeout(ctx, f.wait)
@@ -238,10 +250,11 @@ func (p *placement) run(ctx context.Context, plan, started []replicaMove, f *mov
 	}
 	waiting := plan
 	plan = append(slices.Clone(plan), started...)
+	happened := time.Now()
 	for last := -1; ; {
 		moving, err := p.moving(ctx)
 		if err != nil {
-			return out, p.interrupted(ctx, out, err)
+			return out, p.interrupted(ctx, out, started, err)
 		}
 		started = slices.DeleteFunc(started, func(m replicaMove) bool {
 			_, under := moving[m.Topic][m.Partition]
@@ -253,31 +266,39 @@ func (p *placement) run(ctx context.Context, plan, started []replicaMove, f *mov
 		some := min(max(f.parallel-len(started), 0), len(waiting))
 		begun, err := p.begin(ctx, waiting[:some], out)
 		if err != nil {
-			return out, p.interrupted(ctx, out, err)
+			return out, p.interrupted(ctx, out, started, err)
 		}
 		waiting, started = waiting[some:], append(started, begun...)
 		out.UnderWay, out.Waiting = len(started), len(waiting)
 		if len(out.Moved) != last || some > 0 {
-			last = len(out.Moved)
-			progress(len(out.Moved), len(started), len(waiting))
+			last, happened = len(out.Moved), time.Now()
+			progress.moved(len(out.Moved), len(started), len(waiting))
+		}
+		if time.Since(happened) > standStillAfter {
+			happened = time.Now()
+			progress.standStill(p.stand(ctx, started))
 		}
 		if len(started) == 0 && len(waiting) == 0 {
 			return out, p.finish(ctx, plan, f.throttle)
 		}
 		select {
 		case <-ctx.Done():
-			return out, p.interrupted(ctx, out, ctx.Err())
+			return out, p.interrupted(ctx, out, started, ctx.Err())
 		case <-time.After(movePause):
 		}
 	}
 }
 
-// interrupted says what goes on without the command.
-func (p *placement) interrupted(ctx context.Context, out *moveOutcome, err error) error {
+// interrupted says what goes on without the command, and what one of the moves waits for.
+func (p *placement) interrupted(ctx context.Context, out *moveOutcome, started []replicaMove, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	return fmt.Errorf("%d moved, %d under way and going on, %d not begun: the same command goes on with it", len(out.Moved), out.UnderWay, out.Waiting)
+	waits := ""
+	if all := p.stand(context.WithoutCancel(ctx), started); len(all) > 0 {
+		waits = fmt.Sprintf("; %s: %s", partitionName(all[0].partition), all[0].Why)
+	}
+	return fmt.Errorf("%d moved, %d under way and going on, %d not begun: the same command goes on with it%s", len(out.Moved), out.UnderWay, out.Waiting, waits)
 }
 
 // moving are all reassignments that are under way. kadm lists those of topics that are named, and without names none.
@@ -429,10 +450,18 @@ func (a *app) placed(ctx context.Context, do func(context.Context, *placement) e
 	return do(ctx, p)
 }
 
-// showProgress writes a line of text as a plan goes on; JSON tells of the end alone.
-func (a *app) showProgress(moved, underWay, waiting int) {
+// shownProgress writes lines of text as a plan goes on; JSON tells of the end alone.
+type shownProgress struct{ *app }
+
+func (a shownProgress) moved(moved, underWay, waiting int) {
 	if a.output == outputText && underWay+waiting > 0 {
 		fmt.Fprintf(a.stdout, "moved %d, under way %d, waiting %d\n", moved, underWay, waiting)
+	}
+}
+
+func (a shownProgress) standStill(all []standing) {
+	if a.output == outputText {
+		writeStanding(a.stdout, all)
 	}
 }
 

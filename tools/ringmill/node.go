@@ -118,7 +118,7 @@ func (a *app) drain(ctx context.Context, p *placement, node int32, f *drainFlags
 	if f.leaders {
 		started = nil
 	}
-	made, err := p.run(ctx, out.Plan, started, &f.moveFlags, a.showProgress)
+	made, err := p.run(ctx, out.Plan, started, &f.moveFlags, shownProgress{a})
 	if err != nil {
 		return err
 	}
