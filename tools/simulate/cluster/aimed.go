@@ -19,6 +19,9 @@ type AimedOptions struct {
 	JournalTracks int           `json:"journalTracks"`
 	// Locked says that nodes register as those who hold their directory's lock, and so need not wait until the session of their last run is over.
 	Locked bool `json:"locked"`
+	// These have another stream: see drawCoordination.
+	Coordinators time.Duration `json:"coordinators"` // mean time between faults at coordinators some of whose records one in sync lacks; 0: none
+	Committers   time.Duration `json:"committers"`   // and between pauses of producers that are about to commit offsets
 }
 
 // drawAimed draws them; nodes lose power under commit alone.

@@ -26,7 +26,11 @@
 // in-sync set it need not have what it promised there.
 //
 // Some faults are aimed: chance alone seldom meets the moment in which they may do harm. From a time that the seed draws they wait for a node to
-// have cut its log, and crash it, or for one to be proposed for an in-sync set, which loses its logs while the proposal is on its way.
+// have cut its log, and crash it, or for one to be proposed for an in-sync set, which loses its logs while the proposal is on its way. Where there
+// are transactions they wait for a coordinator whose next in line has records that another in sync lacks, and take it away, and then for who
+// comes to coordinate with such records, and take that away too, once it has read them; or for a producer that is about to commit offsets in its
+// transaction, whose client stands still for longer than its member's session. Runs with these have few other faults, no messages that
+// are lost, and at least three replicas or transactions that outlive a session: what they aim at takes clients that get something done.
 //
 // # Phases
 //

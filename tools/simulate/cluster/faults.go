@@ -51,10 +51,13 @@ const (
 	Controller               // the quorum's leader
 	targets           = 3
 
-	// those that a fault waits for from its time on: see aim
+	// those that a fault waits for from its time on: see strike
 
-	Cutter Target = 3 // the next node that has cut its log
-	Joiner Target = 4 // the next node that its leader proposes for an in-sync set
+	Cutter    Target = 3 // the next node that has cut its log
+	Joiner    Target = 4 // the next node that its leader proposes for an in-sync set
+	Spreader  Target = 5 // the next leader of a coordinator's partition of whose records the one who would follow it has what another in sync lacks
+	Heir      Target = 6 // the next who comes to lead such a partition, with records that the one who would follow it lacks
+	Committer Target = 7 // the next producer that is about to commit offsets in its transaction
 )
 
 // Fault is one fault of a run. All are drawn before it begins, so that a run may be repeated with some left out.
@@ -65,7 +68,9 @@ type Fault struct {
 	Node   int           // index of a node, or of a place
 	Peer   int           // index of the other node of a cut, counted from the target
 	Length time.Duration // until healed, resumed or started again
-	Late   time.Duration // of one at a Cutter: how long after the cut; at a Joiner: by how much the proposal is late at most
+	// Of one at a Cutter: how long after the cut; at a Joiner: by how much the proposal is late at most; at a Spreader: how long after another has
+	// its records; at an Heir: how long after it has read them.
+	Late time.Duration
 }
 
 // String is the fault as reports have it.
@@ -80,6 +85,12 @@ func (f Fault) String() string {
 		target = fmt.Sprintf("who cuts its log next, %v after that,", f.Late.Round(time.Millisecond))
 	case Joiner:
 		target = fmt.Sprintf("who is to join an in-sync set next, and is proposed %v late at most,", f.Late.Round(time.Millisecond))
+	case Spreader:
+		target = fmt.Sprintf("the coordinator whose records are not with all in sync next, %v after that,", f.Late.Round(time.Millisecond))
+	case Heir:
+		target = fmt.Sprintf("who is a coordinator next with such records, %v after it has read them,", f.Late.Round(time.Millisecond))
+	case Committer:
+		target = "the producer that is to commit offsets next"
 	}
 	return fmt.Sprintf("%v  %v of %s (peer +%d) for %v", f.At.Round(time.Millisecond), f.Kind, target, f.Peer, f.Length.Round(time.Millisecond))
 }

@@ -178,6 +178,9 @@ func (s *fetchService) act(a replicate.FetchAction) {
 		if r.partition.FetchedFrom(a.Fetched, &r.effects) && !r.take(a.Records) {
 			return
 		}
+		if len(a.Records) > 0 {
+			r.hasTaken()
+		}
 	}
 	r.follow()
 }

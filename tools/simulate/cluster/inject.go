@@ -37,7 +37,7 @@ func (c *Cluster) hit(n *Node, f Fault) {
 			n.bringDown(PowerCut, f.Length)
 		}
 	case Pause:
-		c.pause(n, f.Length)
+		c.pause(n.process, f.Length)
 	case SlowLink:
 		c.network.Slow(n.index, peer.index, slowLinkBy)
 		c.healAfter(f.Length, func() { c.network.Slow(n.index, peer.index, 0) })
@@ -97,12 +97,12 @@ func (c *Cluster) isolate(n *Node, places int, length time.Duration) {
 	}
 }
 
-func (c *Cluster) pause(n *Node, length time.Duration) {
-	life := n.process.Life()
-	n.process.Pause()
+func (c *Cluster) pause(p *world.Process, length time.Duration) {
+	life := p.Life()
+	p.Pause()
 	c.healAfter(length, func() {
-		if n.process.Life() == life {
-			n.process.Resume()
+		if p.Life() == life {
+			p.Resume()
 		}
 	})
 }
@@ -116,5 +116,10 @@ func (c *Cluster) heal() {
 		n.slowDisks = 0
 		n.process.Resume()
 		n.comeBack()
+	}
+	for _, t := range c.transactors {
+		for _, in := range t.instances {
+			in.process.Resume()
+		}
 	}
 }

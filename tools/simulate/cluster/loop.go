@@ -100,6 +100,7 @@ func (l *loop) commitOffset() {
 	topic.Partitions = append(topic.Partitions, part)
 	req.Topics = append(req.Topics, topic)
 	m.group.ask(l.on.partition, l.end)
+	in.commits()
 	m.ask(req, func(resp kmsg.Response) {
 		code := wire.ErrorCode(resp.(*kmsg.TxnOffsetCommitResponse).Topics[0].Partitions[0].ErrorCode)
 		c.world.Tracef("%s: offset %d of partition %d: %v", in.process.Name(), l.end, l.on.partition, code)

@@ -43,6 +43,7 @@ func drawMembers(r *rand.Rand, o *Options) (m MemberOptions) {
 func allFaults(w *world.World, o Options) []Fault {
 	all := DrawFaults(w.Faults, o)
 	all = append(all, drawAimedFaults(w.Aimed, o)...)
+	all = append(all, drawCoordinationFaults(w.Coordination, o)...)
 	r := w.Members
 	if o.Members.Wipe != 0 && !o.Aimed.Join {
 		all = append(all, Fault{

@@ -80,6 +80,7 @@ func DrawOptions(s *world.Streams) Options {
 	o.Coordinators.ClassicReaders, o.Coordinators.ClassicLoops = s.Protocols.IntN(2) == 0, s.Protocols.IntN(2) == 0
 	o.Members = drawMembers(s.Members, &o)
 	o.Aimed = drawAimed(s.Aimed, &o)
+	drawCoordination(s.Coordination, &o)
 	if o.Coordinators.TxnPartitions > 0 { // their clients are busy enough, and a run has its time
 		o.Producers, o.Consumers, o.Admins = min(o.Producers, 1), min(o.Consumers, 1), min(o.Admins, 1)
 	}

@@ -45,8 +45,9 @@ type shard[C machine[E], E any] struct {
 	ended       bool
 	early       []earlyEvent
 	asked       map[uint64]waitingAnswer
-	dueMS       int64 // when a Tick is due
-	timer       int64 // when the earliest timer that is set goes off
+	dueMS       int64  // when a Tick is due
+	timer       int64  // when the earliest timer that is set goes off
+	hasRead     func() // called once the partition is read: a fault may be aimed at that
 }
 
 // earlyEvent waits for the partition to be read; lost runs instead if that never ends.
@@ -76,6 +77,7 @@ func (s *shards[C, E]) lead(r *replica, epoch wire.LeaderEpoch) {
 	c := s.node.cluster
 	fresh := &shard[C, E]{
 		owner: s, replica: r, epoch: epoch, coordinator: s.kind.empty(r), asked: map[uint64]waitingAnswer{}, dueMS: math.MaxInt64, timer: math.MaxInt64,
+		hasRead: r.hasComeToLead(),
 	}
 	s.node.later(func() {
 		s.giveUp(r.index)
@@ -121,6 +123,7 @@ func (s *shard[C, E]) load() {
 		n.cluster.world.Fail("I12", "%s cannot load partition %d: %v", n.process.Name(), s.replica.index, err)
 		return
 	}
+	s.hasRead()
 	n.process.After(world.Between(n.cluster.world.Coordinators, inboxDelay, 20*time.Millisecond), func() { s.serve(fresh, end) })
 }
 
