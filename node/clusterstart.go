@@ -3,8 +3,6 @@ package node
 import (
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/ringmill/ringmill/control/image"
@@ -34,7 +32,7 @@ func (n *Node) openCluster() error {
 		n.checkNodesMayAsk,
 		n.bind,
 		func() error { return n.openDirs(n.seams.fs) },
-		n.checkNotAlone,
+		n.cluster.takeAlone,
 		n.cluster.openForming,
 		n.startLoops,
 		func() error { n.loops[0].on((*Loop).startAccepting); return nil },
@@ -49,16 +47,6 @@ func (n *Node) openCluster() error {
 		if err := step(); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// checkNotAlone refuses a data directory in which a node of its own has run.
-func (n *Node) checkNotAlone() error {
-	name := filepath.Join(n.state.path, image.LogName)
-	if _, err := os.Stat(name); err == nil {
-		return &StartError{Path: name, Problem: "the node has run alone so far, and its metadata is its own",
-			Cure: "start it without seeds and ringmill.bootstrap.expect, or give the cluster's node another data directory with --data"}
 	}
 	return nil
 }

@@ -17,9 +17,11 @@ const gossipKeyBytes = 32
 // rackAwareSelector is the class of Kafka's own that picks a replica in the consumer's rack (KIP-392).
 const rackAwareSelector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
-// Cluster reports whether the configuration alone makes the node one of several: it has seeds, or expects others. A node
-// that has been one of a cluster stays one without either (it has state/quorum).
-func (c *Config) Cluster() bool { return c.BootstrapExpect > 1 || len(c.Seeds) > 0 }
+// Cluster reports whether the configuration alone makes the node one of several: it has seeds, expects others, or begins a cluster with
+// what it has. A node that has been one of a cluster stays one without any of these (it has state/quorum).
+func (c *Config) Cluster() bool {
+	return c.BootstrapExpect > 1 || len(c.Seeds) > 0 || c.BootstrapAlone == AloneBegin
+}
 
 // InterBroker is the index in Listeners and AdvertisedListeners of the listener that other nodes connect to.
 func (c *Config) InterBroker() int {

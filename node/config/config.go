@@ -45,6 +45,7 @@ type Config struct {
 	// The cluster: how it is found, and how long a node may be silent. See Cluster, Gossip and InterBroker.
 	Seeds                   []string `property:"seeds"` // host:port or host
 	BootstrapExpect         int      `property:"ringmill.bootstrap.expect"`
+	BootstrapAlone          string   `property:"ringmill.bootstrap.alone"`
 	GossipListen            string   `property:"ringmill.gossip.listen"`    // host:port; never empty here
 	GossipAdvertise         string   `property:"ringmill.gossip.advertise"` // host:port, or "" for GossipListen
 	GossipKey               string   `property:"ringmill.gossip.key"`       // base64, or ""

@@ -36,6 +36,8 @@ var clusterProperties = []Property{
 		"Gossip addresses, as host:port, of nodes to find the others by; without a port 7946. Each is asked until it has answered once, and again when no other node is seen. A node that has seeds is one of a cluster."),
 	effective("ringmill.bootstrap.expect", Int, "1", between(1, 1024), ReadOnly,
 		"How many fresh nodes form the metadata quorum by themselves, once they see each other. The same on all of them; nodes that come later join what there is. 1 without seeds: a node of its own."),
+	effective("ringmill.bootstrap.alone", String, "refuse", oneOf(AloneRefuse, AloneBegin), ReadOnly,
+		"What a node of a cluster does that has run alone so far. refuse: it does not start, for the cluster's metadata would take the place of its own. begin: a cluster begins with this node and all that it has, and others join it; without effect from then on."),
 	effective("ringmill.quorum.voters", Int, "3", between(0, 9), ReadOnly,
 		"How many nodes vote on the metadata. While there are fewer, a node that joined is made a voter; one that came back with another data directory takes the place of the voter that it was. Drained nodes are not. 0: who votes is an operator's to say."),
 	effective("ringmill.gossip.listen", String, "", nil, ReadOnly,

@@ -6,6 +6,12 @@ const (
 	MissingBegin  = "begin"
 )
 
+// Values of ringmill.bootstrap.alone.
+const (
+	AloneRefuse = "refuse"
+	AloneBegin  = "begin"
+)
+
 // ringmillProperties are the node's own: what Kafka has no name for.
 var ringmillProperties = []Property{
 	effective("ringmill.data.dir", String, "./data", nonEmpty(), ReadOnly,
