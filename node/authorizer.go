@@ -1,7 +1,9 @@
 package node
 
 import (
+	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/ringmill/ringmill/control/acl"
 	"github.com/ringmill/ringmill/control/image"
@@ -14,6 +16,42 @@ import (
 type authorizers struct {
 	rules   acl.Rules
 	present atomic.Pointer[acl.Authorizer] // nil where nobody is restricted
+	// quiet says that no refusal is logged for a moment; left counts those that were not.
+	quiet atomic.Bool
+	left  atomic.Int64
+}
+
+// denialsQuiet is how long nothing is logged once there were too many refusals: a load and an addition is what one costs then.
+const denialsQuiet = time.Second
+
+// Denied logs what a client was refused, as a few lines each ten seconds, and how many there were besides. Kafka's kafka.authorizer.logger has a
+// line for each.
+func (n *Node) Denied(client *api.Client, key wire.APIKey, op image.ACLOperation, t image.ACLResourceType, name string) {
+	logDenied(n, client, key, op, t, name)
+}
+
+// denied is Denied for this connection's client.
+func (c *Conn) denied(key wire.APIKey, op image.ACLOperation, t image.ACLResourceType, name []byte) {
+	logDenied(c.loop.node, &c.client, key, op, t, name)
+}
+
+// logDenied makes a text of the name where it is logged alone.
+func logDenied[S ~string | ~[]byte](n *Node, client *api.Client, key wire.APIKey, op image.ACLOperation, t image.ACLResourceType, name S) {
+	const message = "refused by the authorizer"
+	a := &n.authorizers
+	if a.quiet.Load() {
+		a.left.Add(1)
+		return
+	}
+	left, ok := n.log.admit(message, time.Now())
+	if !ok {
+		if a.quiet.CompareAndSwap(false, true) {
+			time.AfterFunc(denialsQuiet, func() { a.quiet.Store(false) })
+		}
+		return
+	}
+	n.log.write(slog.LevelInfo, message, left+int(a.left.Swap(0)), "principal", client.ACL().Principal, "host", client.Host, "operation", op.String(),
+		"resource", t.String(), "name", string(name), "api", key.String(), "client", client.ID)
 }
 
 // Authorizer decides who may do what; nil where nobody is restricted.
@@ -49,10 +87,14 @@ func (n *Node) publish(m *image.Image) {
 	n.image.Store(m)
 }
 
-// mayReadTopic decides for a request off the loops.
+// mayReadTopic decides for a ShareFetch, off the loops.
 func (n *Node) mayReadTopic(client api.Client, topic string) bool {
 	a := n.Authorizer()
-	return a == nil || a.Allows(client.ACL(), image.ACLOperationRead, image.ACLResourceTopic, topic)
+	allowed := a == nil || a.Allows(client.ACL(), image.ACLOperationRead, image.ACLResourceTopic, topic)
+	if !allowed {
+		n.Denied(&client, wire.KeyShareFetch, image.ACLOperationRead, image.ACLResourceTopic, topic)
+	}
+	return allowed
 }
 
 // describer says which topics a client may know of; nil where nobody is restricted.
@@ -90,22 +132,26 @@ const (
 const grantsMax = 1000
 
 // mayReadTopic and mayWriteTopic decide about a topic as a request names it; t is nil if there is none of that name. Only decisions about
-// topics that are there are kept, so that a client cannot fill memory with names.
+// topics that are there are kept, so that a client cannot fill memory with names. A refusal is logged when it is decided.
 func (c *Conn) mayReadTopic(name []byte, t *topic) bool {
-	return c.decided(name, t, image.ACLOperationRead, readDecided, readAllowed)
+	return c.decided(wire.KeyFetch, name, t, image.ACLOperationRead, readDecided, readAllowed)
 }
 
 func (c *Conn) mayWriteTopic(name []byte, t *topic) bool {
-	return c.decided(name, t, image.ACLOperationWrite, writeDecided, writeAllowed)
+	return c.decided(wire.KeyProduce, name, t, image.ACLOperationWrite, writeDecided, writeAllowed)
 }
 
-func (c *Conn) decided(asked []byte, t *topic, op image.ACLOperation, decided, allowed grant) bool {
+func (c *Conn) decided(key wire.APIKey, asked []byte, t *topic, op image.ACLOperation, decided, allowed grant) bool {
 	a := c.loop.node.Authorizer()
 	switch {
 	case a == nil:
 		return true
 	case t == nil:
-		return a.Allows(c.client.ACL(), op, image.ACLResourceTopic, string(asked))
+		may := a.Allows(c.client.ACL(), op, image.ACLResourceTopic, string(asked))
+		if !may {
+			c.denied(key, op, image.ACLResourceTopic, asked)
+		}
+		return may
 	}
 	g := &c.grants
 	if g.by != a || g.user != c.client.User || len(g.topics) >= grantsMax {
@@ -116,6 +162,8 @@ func (c *Conn) decided(asked []byte, t *topic, op image.ACLOperation, decided, a
 		known |= decided
 		if a.Allows(g.client, op, image.ACLResourceTopic, t.name) {
 			known |= allowed
+		} else {
+			logDenied(c.loop.node, &c.client, key, op, image.ACLResourceTopic, t.name)
 		}
 		g.topics[t.name] = known
 	}
@@ -130,6 +178,7 @@ func (c *Conn) refusesTransaction(in *wire.ProduceRequest) wire.ErrorCode {
 		a.Allows(c.client.ACL(), image.ACLOperationWrite, image.ACLResourceTransactionalID, string(in.TransactionalID)) {
 		return wire.None
 	}
+	c.denied(wire.KeyProduce, image.ACLOperationWrite, image.ACLResourceTransactionalID, in.TransactionalID)
 	return wire.TransactionalIDAuthorizationFailed
 }
 

@@ -1,8 +1,12 @@
 package node
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -24,7 +28,7 @@ func allowance(id byte, principal string, op image.ACLOperation, topic string) i
 
 // restricted is a node with an authorizer and no metadata, and a connection to it.
 func restricted(rules acl.Rules) (*Node, *Conn) {
-	n := &Node{}
+	n := &Node{log: newThrottledLog(slog.New(slog.DiscardHandler)), started: time.Now()}
 	n.authorizers.rules = rules
 	n.authorizers.present.Store(acl.Rules{SuperUsers: rules.SuperUsers}.Authorizer(nil))
 	n.image.Store(new(image.Image))
@@ -126,6 +130,36 @@ func TestForwardedRequestsAreTheirClients(t *testing.T) {
 	}
 }
 
+// TestRefusalsAreLogged: an operator reads who was refused what; of many, how many there were besides.
+func TestRefusalsAreLogged(t *testing.T) {
+	n, c := restricted(acl.Rules{})
+	var lines bytes.Buffer
+	n.log = newThrottledLog(slog.New(slog.NewTextHandler(&lines, nil)))
+	c.client.ID = strings.Repeat("x", 1000)
+	for range 2 { // what is remembered was told
+		c.mayReadTopic([]byte("t"), &topic{name: "t"})
+	}
+	c.mayWriteTopic([]byte("unknown"), nil)
+	n.mayReadTopic(c.client, "shared")
+	got := strings.Split(strings.TrimSpace(lines.String()), "\n")
+	for i, want := range []string{"operation=READ resource=TOPIC name=t api=Fetch", "operation=WRITE resource=TOPIC name=unknown api=Produce", "operation=READ resource=TOPIC name=shared api=ShareFetch"} {
+		if len(got) != 3 || !strings.Contains(got[i], `level=INFO msg="refused by the authorizer" principal=User:alice host=10.0.0.1 `+want) || len(got[i]) > 600 {
+			t.Errorf("line %d of %q, want %s", i, got, want)
+		}
+	}
+	const flood = 1000
+	for range flood {
+		c.mayWriteTopic([]byte("unknown"), nil)
+	}
+	n.authorizers.quiet.Store(false)
+	n.log.kinds["refused by the authorizer"].since = time.Now().Add(-2 * throttleInterval)
+	lines.Reset()
+	c.mayWriteTopic([]byte("unknown"), nil)
+	if told := fmt.Sprint("leftOut=", flood-(throttleBurst-3)); !strings.Contains(lines.String(), told) {
+		t.Errorf("after a flood: %s, want %s", lines.String(), told)
+	}
+}
+
 // BenchmarkGrant is what an authorizer costs a partition of a Produce or Fetch: a topic that the connection has asked for before.
 func BenchmarkGrant(b *testing.B) {
 	for _, topics := range []int{1, 100, 900} {
@@ -142,6 +176,19 @@ func BenchmarkGrant(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				if !c.mayReadTopic(nil, names[i%topics]) {
 					b.Fatal("denied")
+				}
+			}
+		})
+	}
+	for name, known := range map[string]*topic{"refused": {name: "topic-000001"}, "refused, no topic": nil} {
+		b.Run(name, func(b *testing.B) {
+			n, c := restricted(acl.Rules{})
+			n.publish(withRecords(b, n.Image(), allowance(1, "User:bob", image.ACLOperationRead, "topic-000001")))
+			asked := []byte("topic-000001")
+			b.ReportAllocs()
+			for b.Loop() {
+				if c.mayReadTopic(asked, known) {
+					b.Fatal("allowed")
 				}
 			}
 		})

@@ -3,6 +3,7 @@ package node
 import (
 	"time"
 
+	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/wire"
 )
@@ -150,6 +151,9 @@ func (l *Loop) openFetch(f *fetchRequest, in *wire.FetchRequest) {
 // judged anew with each request of it, whoever sends it.
 func (f *fetchRequest) authorize() {
 	all := f.by.follower() && f.conn.mayActForCluster()
+	if f.by.follower() && !all {
+		logDenied(f.conn.loop.node, &f.conn.client, wire.KeyFetch, image.ACLOperationClusterAction, image.ACLResourceCluster, image.ACLClusterName)
+	}
 	for i := range f.parts {
 		p := &f.parts[i]
 		if all || p.name == nil && p.topic == nil || !f.by.follower() && f.conn.mayReadTopic(p.name, p.topic) {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -34,16 +35,20 @@ func newThrottledLog(log *slog.Logger) *throttledLog {
 // be a client's, are cut (clip); quoting them is the slog handler's.
 func (t *throttledLog) throttled(message string, args ...any) {
 	left, ok := t.admit(message, time.Now())
-	if !ok {
-		return
+	if ok {
+		t.write(slog.LevelWarn, message, left, args...)
 	}
+}
+
+// write logs what was admitted, with the count of what was left out.
+func (t *throttledLog) write(level slog.Level, message string, left int, args ...any) {
 	for i := 1; i < len(args); i += 2 {
 		args[i] = clip(args[i])
 	}
 	if left > 0 {
 		args = append(args, "leftOut", left)
 	}
-	t.log.Warn(message, args...)
+	t.log.Log(context.Background(), level, message, args...)
 }
 
 func (t *throttledLog) admit(kind string, now time.Time) (left int, ok bool) {

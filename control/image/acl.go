@@ -3,6 +3,7 @@ package image
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"unicode/utf8"
@@ -75,6 +76,34 @@ const (
 	// ACLClusterName is the one name of a resource of type ACLResourceCluster.
 	ACLClusterName = "kafka-cluster"
 )
+
+var aclResourceNames = [...]string{
+	ACLResourceTopic: "TOPIC", ACLResourceGroup: "GROUP", ACLResourceCluster: "CLUSTER", ACLResourceTransactionalID: "TRANSACTIONAL_ID",
+	ACLResourceDelegationToken: "DELEGATION_TOKEN", ACLResourceUser: "USER",
+}
+
+// String gives Kafka's name.
+func (t ACLResourceType) String() string {
+	if !t.Known() {
+		return fmt.Sprintf("resource(%d)", int8(t))
+	}
+	return aclResourceNames[t]
+}
+
+var aclOperationNames = [...]string{
+	ACLOperationAll: "ALL", ACLOperationRead: "READ", ACLOperationWrite: "WRITE", ACLOperationCreate: "CREATE", ACLOperationDelete: "DELETE",
+	ACLOperationAlter: "ALTER", ACLOperationDescribe: "DESCRIBE", ACLOperationClusterAction: "CLUSTER_ACTION",
+	ACLOperationDescribeConfigs: "DESCRIBE_CONFIGS", ACLOperationAlterConfigs: "ALTER_CONFIGS", ACLOperationIdempotentWrite: "IDEMPOTENT_WRITE",
+	ACLOperationCreateTokens: "CREATE_TOKENS", ACLOperationDescribeTokens: "DESCRIBE_TOKENS", ACLOperationTwoPhaseCommit: "TWO_PHASE_COMMIT",
+}
+
+// String gives Kafka's name.
+func (o ACLOperation) String() string {
+	if !o.Known() {
+		return fmt.Sprintf("operation(%d)", int8(o))
+	}
+	return aclOperationNames[o]
+}
 
 // Known reports whether there are such resources.
 func (t ACLResourceType) Known() bool { return t >= ACLResourceTopic && t <= ACLResourceUser }

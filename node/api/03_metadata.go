@@ -107,7 +107,7 @@ func (m *metadataAnswer) wantsAll() bool {
 func (m *metadataAnswer) addAll() {
 	m.resp.Topics = make([]kmsg.MetadataResponseTopic, 0, m.image.TopicCount())
 	for t := range m.image.Topics() {
-		if m.mayDescribe(t.Name) {
+		if m.request.allows(m.broker, describeTopic, t.Name) {
 			m.add(t)
 		}
 	}
@@ -187,7 +187,7 @@ func (m *metadataAnswer) wouldCreate() bool {
 }
 
 func (m *metadataAnswer) mayCreate(name string) bool {
-	return m.request.mayInCluster(m.broker, createInCluster) || m.request.may(m.broker, createTopicNeed, name)
+	return m.request.allowsInCluster(m.broker, createInCluster) || m.request.may(m.broker, createTopicNeed, name)
 }
 
 // autoCreate makes a topic that is not there, if that is wanted, and returns what its answer says. As in Apache

@@ -66,7 +66,7 @@ func authorizedOffsets(b Broker, r *Request, req *kmsg.OffsetFetchRequest) *kmsg
 		one.Groups = []kmsg.OffsetFetchRequestGroup{g}
 		for _, out := range fetchedOffsets(b, r, &one).Groups {
 			if out.ErrorCode == 0 && g.Topics == nil {
-				out.Topics = slices.DeleteFunc(out.Topics, func(t kmsg.OffsetFetchResponseGroupTopic) bool { return !r.may(b, describeTopic, t.Topic) })
+				out.Topics = slices.DeleteFunc(out.Topics, func(t kmsg.OffsetFetchResponseGroupTopic) bool { return !r.allows(b, describeTopic, t.Topic) })
 			}
 			if out.ErrorCode == 0 {
 				out.Topics = append(out.Topics, refused...)
@@ -99,7 +99,7 @@ func authorizedOffsetsOfOne(b Broker, r *Request, req *kmsg.OffsetFetchRequest) 
 	if !r.may(b, describeGroup, req.Group) {
 		return group.Refuse(req, unauthorizedGroup.code).(*kmsg.OffsetFetchResponse)
 	}
-	mayNot := func(topic string) bool { return !r.may(b, describeTopic, topic) }
+	mayNot := func(topic string) bool { return !r.allows(b, describeTopic, topic) }
 	known := *req
 	if req.Topics != nil {
 		known.Topics = slices.DeleteFunc(append([]kmsg.OffsetFetchRequestTopic{}, req.Topics...), func(t kmsg.OffsetFetchRequestTopic) bool { return mayNot(t.Topic) })
@@ -110,7 +110,7 @@ func authorizedOffsetsOfOne(b Broker, r *Request, req *kmsg.OffsetFetchRequest) 
 	}
 	resp.Topics = slices.DeleteFunc(resp.Topics, func(t kmsg.OffsetFetchResponseTopic) bool { return req.Topics == nil && mayNot(t.Topic) })
 	for _, t := range req.Topics {
-		if !mayNot(t.Topic) {
+		if r.may(b, describeTopic, t.Topic) {
 			continue
 		}
 		out := kmsg.NewOffsetFetchResponseTopic()

@@ -22,8 +22,8 @@ func listGroups(b Broker, r *Request, req *kmsg.ListGroupsRequest) *kmsg.ListGro
 		}
 		resp.Groups = append(resp.Groups, part.Groups...)
 	}
-	if !r.mayInCluster(b, describeClusterNeed) {
-		resp.Groups = slices.DeleteFunc(resp.Groups, func(g kmsg.ListGroupsResponseGroup) bool { return !r.may(b, describeGroup, g.Group) })
+	if !r.allowsInCluster(b, describeClusterNeed) {
+		resp.Groups = slices.DeleteFunc(resp.Groups, func(g kmsg.ListGroupsResponseGroup) bool { return !r.allows(b, describeGroup, g.Group) })
 	}
 	return resp
 }

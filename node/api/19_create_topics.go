@@ -94,7 +94,7 @@ func (c *topicCreation) create(t *kmsg.CreateTopicsRequestTopic) kmsg.CreateTopi
 	}
 	out.TopicID = id
 	switch {
-	case !c.request.may(c.broker, describeTopicConfigs, t.Topic):
+	case !c.request.allows(c.broker, describeTopicConfigs, t.Topic):
 		out.ConfigErrorCode, out.NumPartitions, out.ReplicationFactor = int16(unauthorizedTopic.code), -1, -1
 	case c.req.Version >= createTopicsConfigsFrom:
 		out.Configs = createdConfigs(c.broker.Config(), configs)
@@ -117,7 +117,7 @@ func (c *topicCreation) make(t NewTopic) (id wire.TopicID, why refusal) {
 }
 
 func (c *topicCreation) mayCreate(name string) bool {
-	return c.request.mayInCluster(c.broker, createInCluster) || c.request.may(c.broker, createTopicNeed, name)
+	return c.request.allowsInCluster(c.broker, createInCluster) || c.request.may(c.broker, createTopicNeed, name)
 }
 
 func (c *topicCreation) partitions(t *kmsg.CreateTopicsRequestTopic) int32 {

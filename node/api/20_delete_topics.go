@@ -92,10 +92,10 @@ func (d *topicDeletion) delete(t *kmsg.DeleteTopicsRequestTopic) kmsg.DeleteTopi
 
 // mayDelete reports whether the client may delete a topic, or may at least know of it (ControllerApis.deleteTopics).
 func (d *topicDeletion) mayDelete(name string) (delete, describe bool) {
-	if d.request.mayInCluster(d.broker, deleteInCluster) {
+	if d.request.allowsInCluster(d.broker, deleteInCluster) {
 		return true, true
 	}
-	return d.request.may(d.broker, deleteTopicNeed, name), d.request.may(d.broker, describeTopic, name)
+	return d.request.may(d.broker, deleteTopicNeed, name), d.request.allows(d.broker, describeTopic, name)
 }
 
 // find gives the topic that t names. One that is refused is given where the client may know its name.

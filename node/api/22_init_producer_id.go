@@ -36,7 +36,7 @@ func (r *Request) mayProduceWithID(b Broker, req *kmsg.InitProducerIDRequest) wi
 	case a == nil:
 	case req.TransactionalID != nil && !r.may(b, writeTransaction, *req.TransactionalID):
 		return unauthorizedTransaction.code
-	case req.TransactionalID == nil && !r.mayInCluster(b, writeIdempotently) && !a.AllowsSome(r.Client.ACL(), writeTopic.operation, writeTopic.resource):
+	case req.TransactionalID == nil && !a.AllowsSome(r.Client.ACL(), writeTopic.operation, writeTopic.resource) && !r.mayInCluster(b, writeIdempotently):
 		return unauthorizedCluster.code
 	}
 	return wire.None

@@ -12,7 +12,7 @@ var offsetForLeaderEpochRow = row{key: wire.KeyOffsetForLeaderEpoch, min: 2, max
 // (KIP-320).
 func offsetForLeaderEpoch(b Broker, r *Request, req *kmsg.OffsetForLeaderEpochRequest) *kmsg.OffsetForLeaderEpochResponse {
 	resp := kmsg.NewPtrOffsetForLeaderEpochResponse()
-	node := r.mayInCluster(b, actForCluster)
+	node := r.allowsInCluster(b, actForCluster)
 	resp.Topics = make([]kmsg.OffsetForLeaderEpochResponseTopic, len(req.Topics))
 	for i := range req.Topics {
 		t := &req.Topics[i]

@@ -23,7 +23,7 @@ type TxnMarker struct {
 func writeTxnMarkers(b Broker, r *Request, req *kmsg.WriteTxnMarkersRequest) *kmsg.WriteTxnMarkersResponse {
 	resp := kmsg.NewPtrWriteTxnMarkersResponse()
 	code := wire.InvalidRequest // of the markers that are not written
-	allowed := r.mayInCluster(b, alterCluster) || r.mayInCluster(b, actForCluster)
+	allowed := r.allowsInCluster(b, alterCluster) || r.mayInCluster(b, actForCluster)
 	if !allowed {
 		code = unauthorizedCluster.code
 	}

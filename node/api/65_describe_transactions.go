@@ -26,7 +26,7 @@ func describeTransactions(b Broker, r *Request, req *kmsg.DescribeTransactionsRe
 	for i := range resp.TransactionStates { // of whose topics the client sees those that it may know of
 		s := &resp.TransactionStates[i]
 		s.Topics = slices.DeleteFunc(s.Topics, func(t kmsg.DescribeTransactionsResponseTransactionStateTopic) bool {
-			return !r.may(b, describeTopic, t.Topic)
+			return !r.allows(b, describeTopic, t.Topic)
 		})
 	}
 	return resp

@@ -14,7 +14,7 @@ var listTransactionsRow = row{key: wire.KeyListTransactions, min: 0, max: 2, han
 func listTransactions(b Broker, r *Request, req *kmsg.ListTransactionsRequest) kmsg.Response {
 	resp := txn.Merge(req, b.TransactAll(req)).(*kmsg.ListTransactionsResponse)
 	resp.TransactionStates = slices.DeleteFunc(resp.TransactionStates, func(s kmsg.ListTransactionsResponseTransactionState) bool {
-		return !r.may(b, describeTransaction, s.TransactionalID)
+		return !r.allows(b, describeTransaction, s.TransactionalID)
 	})
 	return resp
 }

@@ -66,7 +66,7 @@ type partitionsPage struct {
 
 func (p *partitionsPage) addAll() {
 	for t := range p.image.TopicsFrom(p.from.Topic) {
-		if !p.request.may(p.broker, describeTopic, t.Name) {
+		if !p.request.allows(p.broker, describeTopic, t.Name) {
 			continue
 		}
 		if p.full(t.Name) {
@@ -79,7 +79,7 @@ func (p *partitionsPage) addAll() {
 func (p *partitionsPage) addNamed(names []string) {
 	defer p.addRefused(names)
 	for _, name := range names {
-		if !p.request.may(p.broker, describeTopic, name) {
+		if !p.request.allows(p.broker, describeTopic, name) {
 			continue
 		}
 		if p.full(name) {

@@ -46,7 +46,7 @@ func describedShareOffsets(b Broker, r *Request, req *kmsg.DescribeShareGroupOff
 		for _, out := range coordinateEach[*kmsg.DescribeShareGroupOffsetsResponse](b, r, &one).Groups {
 			if out.ErrorCode == 0 && g.Topics == nil {
 				out.Topics = slices.DeleteFunc(out.Topics, func(t kmsg.DescribeShareGroupOffsetsResponseGroupTopic) bool {
-					return !r.may(b, describeTopic, t.Topic)
+					return !r.allows(b, describeTopic, t.Topic)
 				})
 			}
 			if out.ErrorCode == 0 {

@@ -49,9 +49,18 @@ var (
 	writeIdempotently      = need{image.ACLOperationIdempotentWrite, image.ACLResourceCluster}
 )
 
-// may reports whether the client may do something with the resource of a name. What nodes ask for themselves needs nothing more than that
-// they are nodes, of which the way says so by which it came.
+// may is allows, where the client is refused otherwise, and told so: the operator is, too.
 func (r *Request) may(b Broker, n need, name string) bool {
+	allowed := r.allows(b, n, name)
+	if !allowed {
+		b.Denied(&r.Client, r.Header.Key, n.operation, n.resource, name)
+	}
+	return allowed
+}
+
+// allows reports whether the client may do something with the resource of a name. What nodes ask for themselves needs nothing more than that
+// they are nodes, of which the way says so by which it came.
+func (r *Request) allows(b Broker, n need, name string) bool {
 	a := b.Authorizer()
 	return a == nil || r.Client.Node || a.Allows(r.Client.ACL(), n.operation, n.resource, name)
 }
@@ -75,8 +84,9 @@ func permitted[T any](b Broker, r *Request, n need, asked []T, name func(*T) str
 // itself is the name of what is named by nothing but it.
 func itself(name *string) string { return *name }
 
-// mayInCluster is may for the one resource of its kind.
-func (r *Request) mayInCluster(b Broker, n need) bool { return r.may(b, n, image.ACLClusterName) }
+// mayInCluster is may for the one resource of its kind, allowsInCluster is allows.
+func (r *Request) mayInCluster(b Broker, n need) bool    { return r.may(b, n, image.ACLClusterName) }
+func (r *Request) allowsInCluster(b Broker, n need) bool { return r.allows(b, n, image.ACLClusterName) }
 
 // allowedOperations are what the client may do with a resource, each a bit; all is where nobody is restricted.
 func (r *Request) allowedOperations(b Broker, t image.ACLResourceType, name string, all int32) int32 {
@@ -88,7 +98,7 @@ func (r *Request) allowedOperations(b Broker, t image.ACLResourceType, name stri
 
 // allowedInCluster is what the client is told that it may do with the cluster. Who may not describe it is told of nothing.
 func (r *Request) allowedInCluster(b Broker) int32 {
-	if !r.mayInCluster(b, describeClusterNeed) {
+	if !r.allowsInCluster(b, describeClusterNeed) {
 		return 0
 	}
 	return r.allowedOperations(b, image.ACLResourceCluster, image.ACLClusterName, clusterOperations)

@@ -92,6 +92,8 @@ func TestEveryKeyAsksTheAuthorizer(t *testing.T) {
 				t.Errorf("%s %d does not ask the authorizer", row.key, version)
 			case !leavesOut[row.key] && !tellsOfNothing(row.key, version) && refusals(reflect.ValueOf(resp).Elem()) == 0:
 				t.Errorf("%s %d is not refused: %+v", row.key, version, resp)
+			case (refusals(reflect.ValueOf(resp).Elem()) > 0) != (len(b.denied) > 0) && !tellsOfNothing(row.key, version):
+				t.Errorf("%s %d: the operator is told of %q, the client %+v", row.key, version, b.denied, resp)
 			}
 		}
 	}

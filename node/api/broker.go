@@ -49,6 +49,8 @@ type Broker interface {
 	Image() *image.Image
 	// Authorizer decides who may do what; nil where nobody is restricted.
 	Authorizer() *acl.Authorizer
+	// Denied is told what a client is refused because of that.
+	Denied(client *Client, key wire.APIKey, op image.ACLOperation, t image.ACLResourceType, name string)
 	// Advertised is the address that clients of a listener are told.
 	Advertised(listener string) (host string, port int32)
 

@@ -27,13 +27,15 @@ type fakeBroker struct {
 	authorizer *acl.Authorizer
 	// authorizations counts how often it was asked for.
 	authorizations int
-	partitions     map[wire.TopicPartition]*fakePartition
-	followed       map[wire.TopicPartition]*fakePartition // replicas that follow another node
-	offline        map[wire.TopicPartition]bool
-	clustered      bool
-	producer       wire.ProducerID
-	logDirs        []LogDir
-	moved          []string
+	// denied are the refusals that it was told of.
+	denied     []string
+	partitions map[wire.TopicPartition]*fakePartition
+	followed   map[wire.TopicPartition]*fakePartition // replicas that follow another node
+	offline    map[wire.TopicPartition]bool
+	clustered  bool
+	producer   wire.ProducerID
+	logDirs    []LogDir
+	moved      []string
 
 	mutations *quota.Mutations
 	// notController: another node decides, see ChangeMetadata.
@@ -46,6 +48,10 @@ type fakeBroker struct {
 	asked         []kmsg.Request
 	createCode    wire.ErrorCode // what CreateTopic refuses with
 	logLevel      slog.Level
+}
+
+func (b *fakeBroker) Denied(_ *Client, key wire.APIKey, op image.ACLOperation, t image.ACLResourceType, name string) {
+	b.denied = append(b.denied, fmt.Sprint(key, " ", op, " ", t, " ", name))
 }
 
 func (b *fakeBroker) Authorizer() *acl.Authorizer {
