@@ -71,7 +71,7 @@ func (w *Workload) fetchRequest() *kmsg.FetchRequest {
 
 func (f *rawFetcher) run(in window, t *tally) error {
 	clock := f.load.clock()
-	for now := clock.Now(); now < in.end; {
+	for now := clock.Now(); now < in.until(); {
 		sent := now
 		records, bytes, err := f.fetchNext()
 		if err != nil {

@@ -97,7 +97,7 @@ func (p *franzProducer) produce(ctx context.Context) error {
 	excused := Instant(0)
 	for {
 		due := p.pacer.Next()
-		if due >= p.run.in.end || ctx.Err() != nil || p.verdict() != nil {
+		if due >= p.run.in.until() || ctx.Err() != nil || p.verdict() != nil {
 			break
 		}
 		for now := p.run.clock.Now(); now < due && ctx.Err() == nil; now = p.run.clock.Now() {
@@ -207,8 +207,11 @@ func (r *trialRun) franzConsume(ctx context.Context, topic string, i int) error 
 	defer client.Close()
 	recorder := r.consumed.recorder()
 	for !r.complete() && ctx.Err() == nil {
-		if r.producing.Load() == 0 && r.clock.Now().Sub(r.in.end) > r.trial.Patience+drainMax {
+		if r.givenUp() {
 			return nil // the rest is lost
+		}
+		if r.backlog.waits(ctx) {
+			continue
 		}
 		poll, stop := context.WithTimeout(ctx, 100*time.Millisecond)
 		got := client.PollFetches(poll)
@@ -228,6 +231,7 @@ func (r *trialRun) seen(to *recorder, record *kgo.Record, now Instant) {
 	}
 	if due := Instant(binary.BigEndian.Uint64(record.Value)); r.in.contains(due) {
 		r.arrived.Add(1)
+		r.backlog.saw(now)
 		to.arrived(due, now, 1, int64(len(record.Value)))
 	}
 }

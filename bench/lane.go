@@ -111,7 +111,7 @@ func (l *lane) produce(ctx context.Context) error {
 	l.goodAt.Store(int64(l.run.clock.Now()))
 	for {
 		due := l.next()
-		if due >= l.run.in.end || ctx.Err() != nil {
+		if due >= l.run.in.until() || ctx.Err() != nil {
 			break
 		}
 		if err := l.await(ctx, due); err != nil {
@@ -384,7 +384,7 @@ func (l *lane) drain(ctx context.Context) error {
 			return err
 		}
 		now := l.run.clock.Now()
-		if silent := now.Sub(max(Instant(l.goodAt.Load()), l.run.in.end)); silent > l.trial.Patience {
+		if silent := now.Sub(max(Instant(l.goodAt.Load()), l.run.in.until())); silent > l.trial.Patience {
 			return fmt.Errorf("%w: %d batches are not acknowledged %v after the window", ErrSilent, l.unsettled.Load(), silent.Round(time.Millisecond))
 		}
 		attention := time.NewTimer(laneAttention)

@@ -102,8 +102,8 @@ func (w *Workload) produceFrame(partition int32, batch []byte) []byte {
 // run keeps InFlight requests out until the window ends, then waits for the answers that are due.
 func (p *rawProducer) run(in window, t *tally) error {
 	clock := p.load.clock()
-	for now := clock.Now(); now < in.end || p.done < p.sent; {
-		for now < in.end && p.sent-p.done < len(p.sentAt) {
+	for now := clock.Now(); now < in.until() || p.done < p.sent; {
+		for now < in.until() && p.sent-p.done < len(p.sentAt) {
 			if err := p.send(now); err != nil {
 				return err
 			}

@@ -110,6 +110,10 @@ func (c *rawReader) read(ctx context.Context, address string, partitions []int32
 	req, answer := c.request(partitions), &kmsg.FetchResponse{Version: fetchVersion}
 	var frame []byte
 	for !c.done() {
+		if c.run.backlog.waits(ctx) {
+			c.goodAt.Store(int64(c.run.clock.Now()))
+			continue
+		}
 		asked := req.Topics[0].Partitions
 		for i := range asked {
 			asked[i].FetchOffset = c.offsets[asked[i].Partition]
@@ -132,7 +136,7 @@ func (c *rawReader) read(ctx context.Context, address string, partitions []int32
 
 // done tells that all is read, or has been waited for long enough: the rest is lost.
 func (c *rawReader) done() bool {
-	return c.run.complete() || c.run.producing.Load() == 0 && c.run.clock.Now().Sub(c.run.in.end) > c.run.trial.Patience+drainMax
+	return c.run.complete() || c.run.givenUp()
 }
 
 func (c *rawReader) request(partitions []int32) *kmsg.FetchRequest {
@@ -191,6 +195,7 @@ func (c *rawReader) batches(partition int32, src []byte, now Instant) error {
 		}
 		if c.run.in.contains(due) {
 			c.run.arrived.Add(1)
+			c.run.backlog.saw(now)
 			bytes := int64(batch.RecordCount()) * int64(c.run.trial.RecordBytes)
 			if c.run.trial.Values != nil {
 				if bytes, err = valueBytes(batch); err != nil {

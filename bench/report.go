@@ -45,7 +45,9 @@ type Report struct {
 	Stages    *ReportStages   `json:"stages,omitempty"`
 	Processes []ProcessFigure `json:"processes,omitempty"`
 	Missing   []string        `json:"missing,omitempty"`
-	Seconds   []SecondFigures `json:"seconds"`
+	// Backlog is what became of one that was asked for.
+	Backlog *BacklogFigure  `json:"backlog,omitempty"`
+	Seconds []SecondFigures `json:"seconds"`
 }
 
 // ReportStream are the figures of the whole window.
@@ -104,7 +106,10 @@ type ReportConfig struct {
 	Codec              string  `json:"codec"`
 	WarmUpSeconds      float64 `json:"warmUpSeconds"`
 	DurationSeconds    float64 `json:"durationSeconds"`
-	PatienceSeconds    float64 `json:"patienceSeconds"`
+	// BacklogBytes and BacklogDrained are those of a Backlog, if there is one.
+	BacklogBytes    int64   `json:"backlogBytes,omitempty"`
+	BacklogDrained  float64 `json:"backlogDrained,omitempty"`
+	PatienceSeconds float64 `json:"patienceSeconds"`
 }
 
 // Config is the trial as a report tells it, with what it left open filled in.
@@ -115,6 +120,9 @@ func (t Trial) Config() ReportConfig {
 		Acks: t.Acks, LingerSeconds: t.Linger.Seconds(), Codec: t.Codec, WarmUpSeconds: t.WarmUp.Seconds(),
 		DurationSeconds: t.Duration.Seconds(), PatienceSeconds: t.Patience.Seconds()}
 	c.TransactionRecords = t.TransactionRecords
+	if t.Backlog != nil {
+		c.BacklogBytes, c.BacklogDrained = t.Backlog.Bytes, t.Backlog.Drained
+	}
 	c.TopicProperties, c.ProducerProperties, c.ConsumerProperties = t.TopicProperties, t.ProducerProperties, t.ConsumerProperties
 	if t.Topics > 1 {
 		c.Topics = t.Topics
@@ -155,6 +163,7 @@ func (t Trial) Report(o *Outcome, err error) *Report {
 		consumed := o.Consumed.report(o.Elapsed)
 		r.Consumed = &consumed
 	}
+	r.Backlog = o.Backlog
 	if b := o.Beside; b != nil {
 		r.Processes, r.Missing = b.Processes, b.Missing
 		if len(b.Nodes) > 0 {

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -54,10 +55,23 @@ func (r *Result) Doubt() string {
 	return starved(r.Waits, r.Latency)
 }
 
-// window is the measured part of a run.
-type window struct{ begin, end Instant }
+// window is the measured part of a run. moved is where its end is, if that depends on what happens: it is never set to what has been already.
+type window struct {
+	begin, end Instant
+	moved      *atomic.Int64
+}
 
-func (w window) contains(i Instant) bool { return i >= w.begin && i < w.end }
+func (w window) contains(i Instant) bool { return i >= w.begin && i < w.until() }
+
+// until is its end.
+func (w window) until() Instant {
+	if w.moved != nil {
+		return Instant(w.moved.Load())
+	}
+	return w.end
+}
+
+func (w window) moveEnd(to Instant) { w.moved.Store(int64(to)) }
 
 // tally is one worker's count.
 type tally struct {
@@ -83,7 +97,7 @@ type worker func(in window, t *tally) error
 // and is returned, since the figures are worth nothing then; the workers left are ended by ctx's cancellation.
 func (w *Workload) measure(ctx context.Context, workers []worker) (Result, error) {
 	begin := w.clock().Now().Add(w.WarmUp)
-	in := window{begin, begin.Add(w.Duration)}
+	in := window{begin: begin, end: begin.Add(w.Duration)}
 	tallies := make([]tally, len(workers))
 	ended := make(chan error, len(workers))
 	for i, run := range workers {
@@ -142,7 +156,7 @@ func (w *Workload) watch(in window, over <-chan struct{}) (seen watched) {
 	}
 	before, err := readUsages(w.NodePIDs)
 	waited := threads()
-	if err != nil || !reach(clock, in.end, over) {
+	if err != nil || !reach(clock, in.until(), over) {
 		return watched{err: err}
 	}
 	after, err := readUsages(w.NodePIDs)

@@ -98,7 +98,7 @@ func (w *Workload) keepOut(ctx context.Context, p StreamProducer, number int, in
 			return ctx.Err()
 		}
 		sent := clock.Now()
-		if sent >= in.end || ctx.Err() != nil || failed.Load() != nil {
+		if sent >= in.until() || ctx.Err() != nil || failed.Load() != nil {
 			break
 		}
 		p.Send(ctx, n%int32(w.Partitions), w.value(filling, sent), func(err error) {
@@ -193,7 +193,7 @@ func (e *endToEnd) close() {
 func (e *endToEnd) consume(ctx context.Context, c StreamConsumer, in window, t *tally) error {
 	clock := e.load.clock()
 	for !e.complete() && ctx.Err() == nil {
-		if clock.Now().Sub(in.end) > drainMax {
+		if clock.Now().Sub(in.until()) > drainMax {
 			return nil // the records that are missing are Result.Lost
 		}
 		err := c.Poll(ctx, func(value []byte) {
@@ -239,7 +239,7 @@ func (p *pacedProducer) run(ctx context.Context, in window) error {
 	unlock := clock.Lock()
 	for n := int32(p.number); ; n++ {
 		due := p.pacer.Next()
-		if due >= in.end || ctx.Err() != nil || failed.Load() != nil {
+		if due >= in.until() || ctx.Err() != nil || failed.Load() != nil {
 			break
 		}
 		clock.Wait(due)

@@ -65,6 +65,8 @@ type Trial struct {
 	TransactionRecords int
 	// WarmUp precedes the window and is left out; Duration is the window, to which a record belongs by when it is due.
 	WarmUp, Duration time.Duration
+	// Backlog, if not nil, is what consumers leave behind and catch up with in the window, which is then as much longer.
+	Backlog *Backlog
 	// Patience is how long nothing may be acknowledged or fetched before the run is given up.
 	Patience time.Duration
 
@@ -94,6 +96,8 @@ type Trial struct {
 // Second is one second of a window.
 type Second struct {
 	Number int
+	// Lasted is how much of it lies in the window; 0 of those behind its end, which have what came late.
+	Lasted time.Duration
 	// Produced is from intended instants to acknowledgements, Consumed to the consumers; nil without consumers. They are the callee's.
 	Produced, Consumed *Figures
 }
@@ -117,7 +121,9 @@ type Outcome struct {
 	// ClientWaits are what its threads did in the window, and how they waited for processors.
 	ClientWaits ThreadCounters
 	// Beside is what was read of nodes and processes; nil if the run broke off before the window.
-	Beside  *Beside
+	Beside *Beside
+	// Backlog is what became of the trial's; nil if it had none.
+	Backlog *BacklogFigure
 	Started time.Time
 	Open    bool
 }
@@ -234,6 +240,9 @@ func (t Trial) Check() error {
 		return err
 	}
 	if err := t.checkKeys(); err != nil {
+		return err
+	}
+	if err := t.checkBacklog(); err != nil {
 		return err
 	}
 	if _, err := ParseArrival(t.Arrival); err != nil {

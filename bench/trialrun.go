@@ -24,6 +24,7 @@ type trialRun struct {
 	due, arrived atomic.Int64
 	producing    atomic.Int32
 
+	backlog *drainRun // nil if none is built
 	outcome *Outcome
 	log     *latencyLog
 }
@@ -56,6 +57,11 @@ func (r *trialRun) measure(ctx context.Context) error {
 	begin := r.clock.Now()
 	r.in.begin = begin.Add(r.trial.WarmUp)
 	r.in.end = r.in.begin.Add(r.trial.Duration)
+	if b := r.trial.Backlog; b != nil {
+		r.in.moved = new(atomic.Int64)
+		r.in.moveEnd(never)
+		r.backlog = &drainRun{run: r, figure: BacklogFigure{Bytes: b.Bytes, Drained: b.Drained}}
+	}
 	r.outcome = &Outcome{Window: r.trial.Duration, Started: time.Now().Add(r.trial.WarmUp), Open: r.trial.Rate > 0, ClientCores: clientCores()}
 	r.produced.in = r.in
 	if r.consumed != nil {
@@ -77,6 +83,9 @@ func (r *trialRun) measure(ctx context.Context) error {
 func (r *trialRun) load(ctx context.Context, producers []producer, begin Instant) error {
 	clients, ctx := errgroup.WithContext(ctx)
 	r.producing.Store(int32(len(producers)))
+	if r.backlog != nil {
+		clients.Go(func() error { return r.backlog.manage(ctx) })
+	}
 	for _, topic := range r.topics {
 		for i := range r.trial.Subscriptions * r.trial.Consumers {
 			consume := r.consumer(topic, i%r.trial.Consumers)
@@ -212,15 +221,15 @@ func (r *trialRun) watch(over <-chan struct{}) {
 	}
 	for second := 0; ; second++ {
 		next := r.in.begin.Add(time.Duration(second+1) * time.Second)
-		if !measured && next > r.in.end {
-			if !reach(r.clock, r.in.end, over) {
+		if !measured && next > r.in.until() {
+			if !reach(r.clock, r.in.until(), over) {
 				cpu()
 				return
 			}
 			cpu()
 		}
 		ended := !reach(r.clock, next, over)
-		if ended || next >= r.in.end {
+		if ended || next >= r.in.until() {
 			cpu()
 		}
 		if ended {
@@ -243,7 +252,8 @@ func reach(clock Clock, at Instant, over <-chan struct{}) bool {
 }
 
 func (r *trialRun) closeSecond(second int) {
-	s := Second{Number: second, Produced: r.produced.close(second)}
+	begins := r.in.begin.Add(time.Duration(second) * time.Second)
+	s := Second{Number: second, Lasted: min(max(r.in.until().Sub(begins), 0), time.Second), Produced: r.produced.close(second)}
 	if r.consumed != nil {
 		s.Consumed = r.consumed.close(second)
 	}
@@ -262,6 +272,12 @@ func (r *trialRun) closeSecond(second int) {
 // conclude closes the seconds that are left and adds all up. Nobody records any more.
 func (r *trialRun) conclude(err error) error {
 	o := r.outcome
+	if r.backlog != nil {
+		o.Backlog = &r.backlog.figure
+		if o.Window = o.Elapsed; r.in.until() != never {
+			o.Window = r.in.until().Sub(r.in.begin)
+		}
+	}
 	whole := int(min(o.Elapsed+time.Second-1, o.Window) / time.Second)
 	for len(o.Seconds) < whole || r.produced.pending() || r.consumed != nil && r.consumed.pending() {
 		r.closeSecond(len(o.Seconds))
@@ -291,6 +307,16 @@ func (r *trialRun) settled(due Instant) {
 
 // owed is how much consumers should see of what is acknowledged by now.
 func (r *trialRun) owed() int64 { return r.due.Load() * int64(r.trial.Subscriptions) }
+
+// givenUp tells that what no consumer has seen by now is lost: it has been waited for long enough, from the window's end on, and from the last of a
+// backlog that may be left.
+func (r *trialRun) givenUp() bool {
+	from := r.in.until()
+	if r.backlog != nil {
+		from = max(from, Instant(r.backlog.seenAt.Load()))
+	}
+	return r.producing.Load() == 0 && r.clock.Now().Sub(from) > r.trial.Patience+drainMax
+}
 
 // complete tells whether consumers have seen all.
 func (r *trialRun) complete() bool {

@@ -134,6 +134,9 @@ func (m *mapping) producerProperties(all map[string]string) error {
 	case given:
 		m.set("acks", acks)
 	}
+	if id := all["client.id"]; strings.Contains(id, "{zone.id}") {
+		return d.fault(m.field(d.producer, "producerConfig", "client.id"), "client.id=%s: there are no zones here: write the id itself", id)
+	}
 	weak := acks == "1" || all["enable.idempotence"] == "false"
 	if _, has := all[inFlight]; weak && !has {
 		all[inFlight] = "5" // the Java client's default, where franz-go has 1

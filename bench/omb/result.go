@@ -90,7 +90,6 @@ type Result struct {
 
 // Periods adds up the seconds of a run by periods of 10 s, for a Result. It is one goroutine's.
 type Periods struct {
-	window        time.Duration
 	subscriptions int64
 
 	result Result
@@ -111,18 +110,17 @@ func newTally() tally {
 
 // NewPeriods are those of a trial.
 func NewPeriods(t *bench.Trial) *Periods {
-	return &Periods{window: t.Duration, subscriptions: int64(max(t.Subscriptions, 1)), open: newTally(), all: newTally()}
+	return &Periods{subscriptions: int64(max(t.Subscriptions, 1)), open: newTally(), all: newTally()}
 }
 
 // Add takes a run's next second (bench.Trial.Progress). What is answered behind the window's end is in the last period's latencies, and in no rate.
 func (p *Periods) Add(s bench.Second) {
-	begins := time.Duration(s.Number) * time.Second
-	if begins > 0 && begins < p.window && s.Number%periodSeconds == 0 {
+	if s.Number > 0 && s.Lasted > 0 && s.Number%periodSeconds == 0 {
 		p.close()
 	}
 	for _, t := range []*tally{&p.open, &p.all} {
-		if begins < p.window {
-			t.seconds += min(time.Second, p.window-begins).Seconds()
+		if s.Lasted > 0 {
+			t.seconds += s.Lasted.Seconds()
 			t.produced += s.Produced.Records
 			t.errors += s.Produced.Errors
 			if s.Consumed != nil {

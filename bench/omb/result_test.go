@@ -147,3 +147,23 @@ func TestResultOfLateAnswers(t *testing.T) {
 		}
 	}
 }
+
+// A backlog makes the window longer: each 10 s of building and draining it are a period, with what waits.
+func TestResultOfABacklog(t *testing.T) {
+	r := result(t, benchtest.Constant(time.Millisecond), func(t *bench.Trial) {
+		t.Rate, t.BatchRecords, t.Patience, t.Duration = 1000, 10, 10*time.Second, 15*time.Second
+		t.Backlog = &bench.Backlog{Bytes: 1_500_000, Drained: 1} // of 100 bytes at 1,000/s: 15 s
+	})
+	backlog, consumed, published := list(t, r, "backlog"), list(t, r, "consumeRate"), list(t, r, "publishRate")
+	if len(backlog) != 4 || len(consumed) != 4 || len(published) != 4 {
+		t.Fatalf("backlog %v, consumed %v, published %v: want 30 s and what draining takes", backlog, consumed, published)
+	}
+	for i, rate := range published[:3] {
+		if math.Abs(rate-1000) > 20 {
+			t.Errorf("period %d: %v published", i, rate)
+		}
+	}
+	if backlog[0] < 9_500 || backlog[1] > 1000 || consumed[0] > 50 || consumed[1] < 1900 {
+		t.Errorf("backlog %v, consumed %v", backlog, consumed)
+	}
+}

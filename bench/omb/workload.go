@@ -54,6 +54,9 @@ const (
 	BacklogMax = 1_000
 )
 
+// backlogMaxGB bounds a backlog: 8 EiB would be more bytes than can be counted.
+const backlogMaxGB = 1 << 32
+
 // ReadWorkload reads a file. Notes are about what it says in vain.
 func ReadWorkload(path string) (w *Workload, notes []string, err error) {
 	w = &Workload{KeyDistributor: keyNone, BacklogDrainRatio: 1, WarmupDurationMinutes: 1, path: path}
@@ -84,9 +87,12 @@ func (w *Workload) check() error {
 	switch {
 	case w.KeyDistributor != keyNone && w.KeyDistributor != keyRoundRobin && w.KeyDistributor != keyRandomNano:
 		return fmt.Errorf("keyDistributor: %q is none of %s, %s, %s", w.KeyDistributor, keyNone, keyRoundRobin, keyRandomNano)
-	case w.ConsumerBacklogSizeGB != 0:
-		return fmt.Errorf("consumerBacklogSizeGB: %d: no backlog is built: consumers read from the first record on, and a run ends by the clock, not when a backlog is drained",
-			w.ConsumerBacklogSizeGB)
+	case w.ConsumerBacklogSizeGB < 0 || w.ConsumerBacklogSizeGB > backlogMaxGB:
+		return fmt.Errorf("consumerBacklogSizeGB: %d, must be from 0 to %d", w.ConsumerBacklogSizeGB, backlogMaxGB)
+	case !(w.BacklogDrainRatio >= 0 && w.BacklogDrainRatio <= 1):
+		return fmt.Errorf("backlogDrainRatio: %v, must be from 0 to 1", w.BacklogDrainRatio)
+	case w.ConsumerBacklogSizeGB > 0 && (w.SubscriptionsPerTopic == 0 || w.ConsumerPerSubscription == 0):
+		return fmt.Errorf("consumerBacklogSizeGB: %d: without consumers nobody drains it", w.ConsumerBacklogSizeGB)
 	case w.TestDurationMinutes < 1:
 		return fmt.Errorf("testDurationMinutes: %d: a run for ever is none: give a number above 0", w.TestDurationMinutes)
 	case w.UseRandomizedPayloads && w.RandomizedPayloadPoolSize < 1:
@@ -118,7 +124,7 @@ func (w *Workload) vain() (notes []string) {
 	case !w.UseRandomizedPayloads && w.RandomizedPayloadPoolSize != 0:
 		add("randomizedPayloadPoolSize", "without useRandomizedPayloads")
 	}
-	if w.BacklogDrainRatio != 1 {
+	if w.BacklogDrainRatio != 1 && w.ConsumerBacklogSizeGB == 0 {
 		add("backlogDrainRatio", "without consumerBacklogSizeGB")
 	}
 	if w.SubscriptionsPerTopic > 0 != (w.ConsumerPerSubscription > 0) {
@@ -148,6 +154,10 @@ func (w *Workload) Settings() ([]bench.Setting, error) {
 		{Name: "consumers", Value: strconv.Itoa(consumers)},
 		{Name: "duration", Value: minutes(w.TestDurationMinutes)},
 		{Name: "warm-up", Value: minutes(w.WarmupDurationMinutes)},
+	}
+	if w.ConsumerBacklogSizeGB > 0 {
+		settings = append(settings, bench.Setting{Name: "backlog", Value: strconv.FormatInt(w.ConsumerBacklogSizeGB<<30, 10)},
+			bench.Setting{Name: "backlog-drained", Value: strconv.FormatFloat(w.BacklogDrainRatio, 'g', -1, 64)})
 	}
 	if w.ProducerRate > 0 {
 		settings = append(settings, bench.Setting{Name: "rate", Value: strconv.Itoa(w.ProducerRate)})

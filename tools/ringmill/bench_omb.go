@@ -46,6 +46,9 @@ func (a *app) readOMB(cmd *cobra.Command, f *benchRunFlags) error {
 		}
 		f.omb.workloadName, notes = workload.Name, vain
 		f.omb.search = workload.ProducerRate == 0 && !cmd.Flags().Changed("rate")
+		if f.omb.search && workload.ConsumerBacklogSizeGB > 0 {
+			return wrongUse(cmd, "--workload: %s: consumerBacklogSizeGB with a producerRate of 0: no rate can be looked for while a backlog is built; give --rate", f.omb.workload)
+		}
 	}
 	if f.omb.driver != "" {
 		driver, vain, err := omb.ReadDriver(f.omb.driver)

@@ -146,3 +146,32 @@ func TestBenchFindsTheClientsRate(t *testing.T) {
 		}
 	})
 }
+
+// Consumers of a client library, too, leave a backlog behind and read it; a search for a rate has none.
+func TestBenchBacklog(t *testing.T) {
+	s := benchServer(t)
+	var report bench.Report
+	code, said := told(t, &report, "bench", "run", "-b", s.Addresses()[0], "--client", "franz", "--rate", "6000", "--backlog", "300000", "--backlog-drained", "0.5", "--duration", "1s", "--warm-up", "100ms", "--timeout", "30s")
+	b := report.Backlog
+	if b == nil || code != statusOK && code != statusInvalid || b.Records < 3000 || b.LeftRecords > 1500 || b.BuildSeconds <= 0 || b.DrainSeconds <= 0 || report.WindowSeconds <= 1 || report.LostRequests != 0 || report.Config.BacklogBytes != 300_000 {
+		t.Fatalf("status %d, %+v of %+v: %s", code, b, report.Config, said)
+	}
+	var lines bytes.Buffer
+	for _, b := range []*bench.BacklogFigure{b, {Bytes: 1}, {Bytes: 1, Records: 2}} {
+		benchBacklog(&lines, b)
+	}
+	if text := lines.String(); strings.Count(text, "\n") != 3 || !strings.Contains(text, "was drained to") || !strings.Contains(text, "was not drained") || !strings.Contains(text, "was not built") {
+		t.Error(text)
+	}
+	workload := filepath.Join(t.TempDir(), "w.yaml")
+	if err := os.WriteFile(workload, []byte("topics: 1\npartitionsPerTopic: 1\nmessageSize: 100\nuseRandomizedPayloads: true\nrandomizedPayloadPoolSize: 1\nsubscriptionsPerTopic: 1\nproducersPerTopic: 1\nconsumerPerSubscription: 1\nproducerRate: 0\nconsumerBacklogSizeGB: 1\ntestDurationMinutes: 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := told(t, nil, "bench", "run", "--dry-run", "--workload", workload); code != statusUsage || !strings.Contains(said, "consumerBacklogSizeGB with a producerRate of 0") {
+		t.Errorf("status %d: %s", code, said)
+	}
+	var c bench.ReportConfig
+	if code, said := told(t, &c, "bench", "run", "--dry-run", "--workload", workload, "--rate", "10"); code != statusOK || c.BacklogBytes != 1<<30 || c.BacklogDrained != 1 {
+		t.Errorf("status %d, %+v: %s", code, c, said)
+	}
+}

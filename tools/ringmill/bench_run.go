@@ -34,6 +34,7 @@ type benchRunFlags struct {
 	page        string
 	command     string // that repeats the run
 	dryRun      bool
+	backlog     bench.Backlog
 }
 
 func (a *app) benchRunCommand() *cobra.Command {
@@ -67,10 +68,17 @@ broke off prints what there was until then as partial: exit status 1.`,
 	f.omb.register(cmd)
 	flags.StringSliceVar(&f.trial.StatusAddresses, "node-metrics", nil, "`addresses` of ringmill nodes' metrics (ringmill.http.listen): which stage makes the p99 is told")
 	flags.IntSliceVar(&f.trial.PIDs, "pid", nil, "`processes` of this host, whose CPU, switches, memory and disk traffic are told; else those that listen at --bootstrap here")
+	flags.Int64Var(&f.backlog.Bytes, "backlog", 0, "bytes of values that consumers leave behind at the window's beginning, and then read, before --duration counts; 0: none")
+	flags.Float64Var(&f.backlog.Drained, "backlog-drained", 1, "the part of --backlog that has to be read, from 0 to 1")
+	completeFlag(cmd, "backlog")
+	completeFlag(cmd, "backlog-drained")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and do nothing")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := a.readOMB(cmd, &f); err != nil {
 			return err
+		}
+		if f.backlog.Bytes != 0 {
+			f.trial.Backlog = &f.backlog
 		}
 		if err := f.complete(cmd, &a.client); err != nil {
 			return err
@@ -229,6 +237,9 @@ func (a *app) benchPlan(f *benchRunFlags) error {
 		if c.BatchRecords > 0 {
 			fmt.Fprintf(w, "%d records a request, up to %d requests out on a connection\n", c.BatchRecords, c.MaxInFlight)
 		}
+		if b := f.trial.Backlog; b != nil {
+			fmt.Fprintf(w, "consumers leave %d bytes behind, and have read them again before the time that is measured ends\n", b.Bytes)
+		}
 		fmt.Fprintf(w, "%v left out, then %v measured\n", f.trial.WarmUp, f.trial.Duration)
 	})
 }
@@ -352,6 +363,7 @@ func benchSummary(w io.Writer, r *bench.Report) {
 		add("generator late", r.Lag)
 	}
 	table(w, []string{"MS", "MEAN", "P50", "P90", "P99", "P99.9", "MAX"}, rows)
+	benchBacklog(w, r.Backlog)
 	benchClient(w, &r.Client)
 	benchProcesses(w, r.Processes)
 	benchStages(w, r.Stages)
@@ -363,6 +375,19 @@ func benchSummary(w io.Writer, r *bench.Report) {
 		fmt.Fprintf(w, "PARTIAL: the run broke off after %.1f of %.1f s\n", r.ElapsedSeconds, r.WindowSeconds)
 	case bench.VerdictInvalid:
 		fmt.Fprintf(w, "INVALID: %s\n", strings.Join(r.Reasons, "; "))
+	}
+}
+
+func benchBacklog(w io.Writer, b *bench.BacklogFigure) {
+	switch {
+	case b == nil:
+	case b.Records == 0:
+		fmt.Fprintf(w, "the backlog of %d bytes was not built\n", b.Bytes)
+	case b.DrainSeconds == 0:
+		fmt.Fprintf(w, "a backlog of %d records, built in %.1f s, was not drained\n", b.Records, b.BuildSeconds)
+	default:
+		fmt.Fprintf(w, "a backlog of %d records, built in %.1f s, was drained to %d in %.1f s: %.0f records/s consumed beside %.0f produced\n",
+			b.Records, b.BuildSeconds, b.LeftRecords, b.DrainSeconds, b.ConsumedPerSecond, b.ProducedPerSecond)
 	}
 }
 

@@ -1,0 +1,137 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// Backlog is what consumers leave behind before they read on, as OpenMessaging Benchmark does with consumerBacklogSizeGB: at the beginning of the window they
+// stop until Bytes of values are acknowledged that they have not read, of all subscriptions together. The window ends the trial's Duration after they have
+// read what Drained asks for.
+type Backlog struct {
+	Bytes int64
+	// Drained is the part of Bytes, from 0 to 1, after which the backlog counts as drained; it also does when backlogLeft records are left.
+	Drained float64
+}
+
+// backlogLeft is how many records may be left of a drained backlog: those that are on their way at any time, as OpenMessaging Benchmark has it.
+const backlogLeft = 1000
+
+// Between two looks at a backlog, and how long it may not become less, if Patience is no longer, before it is said not to drain.
+const (
+	backlogLook  = 10 * time.Millisecond
+	backlogStuck = 30 * time.Second
+)
+
+// never is the end of a window that has none yet.
+const never = Instant(math.MaxInt64)
+
+// BacklogFigure is what became of a Backlog. What was not reached before the run broke off is 0.
+type BacklogFigure struct {
+	Bytes   int64   `json:"bytes"`        // as asked for
+	Drained float64 `json:"drainedRatio"` // the same
+	// BuildSeconds are until it was as large, with Records that no consumer had; DrainSeconds until it was drained, with LeftRecords.
+	BuildSeconds float64 `json:"buildSeconds"`
+	Records      int64   `json:"records"`
+	DrainSeconds float64 `json:"drainSeconds"`
+	LeftRecords  int64   `json:"leftRecords"`
+	// ProducedPerSecond and ConsumedPerSecond are the records of the drain, those of all subscriptions together.
+	ProducedPerSecond float64 `json:"producedPerSecond"`
+	ConsumedPerSecond float64 `json:"consumedPerSecond"`
+}
+
+// drainRun is a Backlog under way.
+type drainRun struct {
+	run    *trialRun
+	figure BacklogFigure
+	paused atomic.Bool  // consumers are
+	seenAt atomic.Int64 // Instant of the last record that a consumer saw
+}
+
+// waits keeps a consumer from reading while it is paused; false if it is not.
+func (b *drainRun) waits(ctx context.Context) bool {
+	if b == nil || !b.paused.Load() {
+		return false
+	}
+	pause(ctx, backlogLook)
+	return true
+}
+
+func (b *drainRun) saw(now Instant) {
+	if b != nil {
+		b.seenAt.Store(int64(now))
+	}
+}
+
+// records is how many there are of what consumers have not seen, and of what was acknowledged and seen.
+func (b *drainRun) records() (waiting, produced, consumed int64) {
+	each := int64(1)
+	if b.run.trial.Client == ClientRaw {
+		each = int64(b.run.trial.BatchRecords)
+	}
+	consumed, produced = b.run.arrived.Load()*each, b.run.due.Load()*each // in this order, so that nothing was seen before it was acknowledged
+	return b.run.owed()*each - consumed, produced, consumed
+}
+
+// manage builds the backlog and has it drained, and then gives the window its end.
+func (b *drainRun) manage(ctx context.Context) error {
+	t, clock := b.run.trial, b.run.clock
+	for clock.Now() < b.run.in.begin && ctx.Err() == nil {
+		pause(ctx, b.run.in.begin.Sub(clock.Now()))
+	}
+	b.paused.Store(true)
+	defer b.paused.Store(false)
+	began := clock.Now()
+	for ctx.Err() == nil {
+		waiting, _, _ := b.records()
+		if waiting*int64(t.RecordBytes) >= t.Backlog.Bytes {
+			b.figure.Records = waiting
+			break
+		}
+		pause(ctx, backlogLook)
+	}
+	built := clock.Now()
+	b.figure.BuildSeconds = built.Sub(began).Seconds()
+	b.paused.Store(false)
+	_, produced, consumed := b.records()
+	whole := t.Backlog.Bytes / int64(t.RecordBytes)
+	enough := max(backlogLeft, int64((1-t.Backlog.Drained)*float64(whole)))
+	least, leastAt := int64(math.MaxInt64), built
+	for ctx.Err() == nil {
+		now := clock.Now()
+		waiting, producedNow, consumedNow := b.records()
+		if took := now.Sub(built).Seconds(); took > 0 && waiting <= enough {
+			b.figure.DrainSeconds, b.figure.LeftRecords = took, max(waiting, 0)
+			b.figure.ProducedPerSecond, b.figure.ConsumedPerSecond = float64(producedNow-produced)/took, float64(consumedNow-consumed)/took
+			b.run.in.moveEnd(now.Add(t.Duration))
+			return nil
+		}
+		if waiting < least {
+			least, leastAt = waiting, now
+		}
+		if stuck := now.Sub(leastAt); stuck > max(backlogStuck, t.Patience) {
+			return fmt.Errorf("bench: the backlog does not drain: for %v no fewer than %d records wait, consumers are no faster than producers", stuck.Round(time.Second), least)
+		}
+		pause(ctx, backlogLook)
+	}
+	return ctx.Err()
+}
+
+// checkBacklog says what is wrong with it.
+func (t *Trial) checkBacklog() error {
+	b := t.Backlog
+	switch {
+	case b == nil:
+		return nil
+	case b.Bytes < 1 || !(b.Drained >= 0 && b.Drained <= 1):
+		return fmt.Errorf("%w: a backlog of %d bytes of which %v is drained: above 0, and from 0 to 1", ErrWorkload, b.Bytes, b.Drained)
+	case t.Consumers == 0:
+		return fmt.Errorf("%w: a backlog without consumers: nobody drains it", ErrWorkload)
+	case t.Rate == 0:
+		return fmt.Errorf("%w: a backlog of a closed loop, which leaves consumers nothing to catch up with: give a rate", ErrWorkload)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package bench_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ringmill/ringmill/bench"
+	"github.com/ringmill/ringmill/bench/benchtest"
+)
+
+// Consumers stop with the window until so much waits, then read it, and the window ends its duration later: all of it is read, none is lost, and what
+// waited in the backlog waited as long as that.
+func TestBacklog(t *testing.T) {
+	for name, c := range map[string]struct {
+		client        bench.ClientKind
+		subscriptions int
+		drained       float64
+		build         float64 // seconds until 4 MB of 100 bytes wait, at 10,000 records/s for each subscription
+	}{
+		"raw":               {bench.ClientRaw, 1, 1, 4},
+		"raw, half of it":   {bench.ClientRaw, 1, 0.5, 4},
+		"two subscriptions": {bench.ClientRaw, 2, 1, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := benchtest.New(1, benchtest.Constant(time.Millisecond))
+				defer s.Close()
+				trial := inBubble(s)
+				trial.Client, trial.Consumers, trial.Subscriptions, trial.WarmUp, trial.Duration = c.client, 1, c.subscriptions, time.Second, 3*time.Second
+				trial.BatchRecords, trial.Rate, trial.Patience = 10, 10_000, 10*time.Second
+				trial.Backlog = &bench.Backlog{Bytes: 4_000_000, Drained: c.drained}
+				var lasted time.Duration
+				trial.Progress = func(second bench.Second) { lasted += second.Lasted }
+				got, err := trial.Run(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				b := got.Backlog
+				if math.Abs(b.BuildSeconds-c.build) > 0.5 || b.Records < 40_000 || b.Records > 45_000 || b.DrainSeconds <= 0 || b.ConsumedPerSecond <= b.ProducedPerSecond {
+					t.Errorf("%+v", b)
+				}
+				if most := max(1000, int64((1-c.drained)*40_000)); b.LeftRecords > most {
+					t.Errorf("%d records are left, %d may be", b.LeftRecords, most)
+				}
+				if want := time.Duration((b.BuildSeconds + b.DrainSeconds + 3) * float64(time.Second)); (got.Window-want).Abs() > 20*time.Millisecond || got.Elapsed != got.Window || (lasted-got.Window).Abs() > time.Millisecond {
+					t.Errorf("a window of %v, of which seconds lasted %v, and %v elapsed; want %v", got.Window, lasted, got.Elapsed, want)
+				}
+				if got.Lost != 0 || got.Consumed.Records != int64(c.subscriptions)*got.Produced.Records || math.Abs(float64(got.Produced.Records)-10_000*got.Window.Seconds()) > 50 {
+					t.Errorf("%d lost, %d of %d consumed in %v", got.Lost, got.Consumed.Records, got.Produced.Records, got.Window)
+				}
+				if slowest := got.Consumed.Latency.Max().Seconds(); slowest < c.build-0.5 || got.Produced.Latency.Max() > 100*time.Millisecond {
+					t.Errorf("slowest end to end %v s, produced %v", slowest, got.Produced.Latency.Max())
+				}
+			})
+		})
+	}
+}
+
+// A backlog whose consumers are gone is a run that broke off, with what there was.
+func TestBacklogBroken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := benchtest.New(1, benchtest.Constant(time.Millisecond))
+		defer s.Close()
+		trial := inBubble(s)
+		trial.Consumers, trial.Backlog = 1, &bench.Backlog{Bytes: 1 << 40, Drained: 1}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		got, err := trial.Run(ctx)
+		if !errors.Is(err, bench.ErrBroken) || got == nil || got.Backlog.Records != 0 || got.Window > 6*time.Second {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+	for name, change := range map[string]func(*bench.Trial){
+		"nothing":       func(t *bench.Trial) { t.Backlog.Bytes = 0 },
+		"too much of":   func(t *bench.Trial) { t.Backlog.Drained = 1.1 },
+		"no number of":  func(t *bench.Trial) { t.Backlog.Drained = math.NaN() },
+		"no consumers":  func(t *bench.Trial) { t.Consumers = 0 },
+		"a closed loop": func(t *bench.Trial) { t.Rate = 0 },
+	} {
+		trial := bench.Trial{Addresses: []string{"x:1"}, Topic: "t", Partitions: 1, ReplicationFactor: 1, Producers: 1, Consumers: 1, RecordBytes: 100, Rate: 1, MaxInFlight: 1, Acks: -1, Duration: time.Second,
+			Backlog: &bench.Backlog{Bytes: 1, Drained: 1}}
+		if err := trial.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if change(&trial); !errors.Is(trial.Check(), bench.ErrWorkload) {
+			t.Errorf("%s: %v", name, trial.Check())
+		}
+	}
+}
