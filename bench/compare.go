@@ -81,6 +81,8 @@ type Comparison struct {
 	// Differs is what was asked for otherwise, or ran on another machine, as "name: a, b".
 	Differs []string   `json:"differs"`
 	Figures []Contrast `json:"figures"`
+	// Stages is where the difference lies in the nodes; nil if those of one side did not say.
+	Stages *StageComparison `json:"stages,omitempty"`
 }
 
 // Side is the runs of one side.
@@ -157,6 +159,7 @@ func Compare(a, b []*Report) (*Comparison, error) {
 			c.Figures = append(c.Figures, m.contrast(x, y))
 		}
 	}
+	c.Stages = compareStages(a, b)
 	return c, nil
 }
 

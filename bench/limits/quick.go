@@ -40,6 +40,15 @@ func Node(ctx context.Context, o Options, writers, connections int) (NodeLimits,
 // All are the limits in the order in which they were measured.
 func (n *NodeLimits) All() []Limit { return append([]Limit{n.Append, n.Stream}, n.Syncs...) }
 
+// DiskBytesPerSecond is the most that the disk was seen to take: appending, or over what was there.
+func (n *NodeLimits) DiskBytesPerSecond() float64 {
+	most := n.Append.BytesPerSecond
+	for _, s := range n.Syncs {
+		most = max(most, s.BytesPerSecond)
+	}
+	return most
+}
+
 // SyncsPerSecond is how many syncs of groups of so many bytes the disk does: the time that one takes is taken to grow evenly from each measured
 // size to the next, and beyond the greatest as the bytes do.
 func (n *NodeLimits) SyncsPerSecond(bytes float64) float64 {

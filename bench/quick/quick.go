@@ -96,6 +96,7 @@ func (q *Quick) run(ctx context.Context, r *Report) (err error) {
 	r.judge("capacity", load.Run)
 	r.Shares = append(r.Shares, shares(load.Run, load.Use, &r.Node, measured, r.ClientAlone.Produced.RecordsPerSecond)...)
 	r.Bottleneck = bottleneck(load.Run.Produced.RecordsPerSecond, r.Shares)
+	r.Bottleneck.stage(load.Run)
 	q.say("capacity: " + r.Bottleneck.Said)
 	if load.Run.Produced.Records == 0 {
 		return errors.New("nothing was acknowledged within the window")
@@ -204,6 +205,9 @@ func (q *Quick) trial(rate float64, window time.Duration) bench.Trial {
 
 // load runs a trial and reads what the node used in its window. A run that broke off is a result; an error is that there is none.
 func (q *Quick) load(ctx context.Context, r *Report, t bench.Trial) (Load, error) {
+	if r.Node.Metrics != "" {
+		t.StatusAddresses = []string{r.Node.Metrics}
+	}
 	var samples []sample // the window's beginning and its end, which is when a trial asks for CPU time
 	t.CPU = func() time.Duration {
 		samples = append(samples, r.Node.sample(ctx))

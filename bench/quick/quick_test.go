@@ -44,6 +44,8 @@ func TestBottleneck(t *testing.T) {
 	}{
 		"syncs":      {Use{SyncsPerSecond: 970, SyncRecords: 12, SyncBytes: 1200, DiskWrittenBytesPerSecond: 1e6, MachineBusy: 0.9}, disk(), 1e6, "the limit is syncs of the disk: 970 syncs a second of 12 records (1.2 kB) = 97 % of the 1,000 that the disk does.", true},
 		"disk":       {Use{WrittenBytesPerSecond: 300e6, DiskWrittenBytesPerSecond: 85e6}, disk(), 1e6, "the limit is writing to the disk: 85 MB/s = 85 % of the 100 MB/s", true},
+		"disk, full": {Use{DiskWrittenBytesPerSecond: 105e6}, disk(), 1e6, "the limit is writing to the disk: 105 MB/s = 100 % of the 100 MB/s", true},
+		"no limit":   {Use{DiskWrittenBytesPerSecond: 150e6}, disk(), 100_000, "nothing that was measured is near its limit; the nearest is the client", false},
 		"client":     {Use{}, disk(), 12_500, "the limit is the client: 10,000 records/s = 80 % of the 12,500", true},
 		"thread":     {Use{BusiestThread: 0.99, Processors: 1.5}, disk(), 1e6, "the limit is one thread of the node: its busiest thread is busy 99 %", true},
 		"processors": {Use{MachineBusy: 0.98, MachineProcessors: 2, Processors: 1.5}, disk(), 1e6, "the limit is the machine's processors: all 2 are busy 98 % of the time, with 1.50 of them for the node, 0.40 for the client and 0.06 for the kernel and others.", true},
@@ -55,6 +57,19 @@ func TestBottleneck(t *testing.T) {
 		if !strings.HasPrefix(b.Said, "At 10,000 records/s, ") || !strings.Contains(b.Said, c.want) || b.Near != c.near {
 			t.Errorf("%s: %+v", name, b)
 		}
+	}
+}
+
+// A ringmill node says which of its stages makes the p99, which the sentence goes on with.
+func TestBottlenecksStage(t *testing.T) {
+	b := Bottleneck{Said: "A sentence."}
+	run := over(1)
+	if b.stage(run); b.Said != "A sentence." || b.Stage != "" {
+		t.Errorf("%+v of a node that says nothing", b)
+	}
+	run.Stages = &bench.ReportStages{Requests: []bench.RequestStages{{API: "Fetch", P99Stage: "sent", Reading: "Not this."}, {API: "Produce", P99Stage: "synced", Reading: "Produce took long."}}}
+	if b.stage(run); b.Said != "A sentence. Produce took long." || b.Stage != "synced" {
+		t.Errorf("%+v", b)
 	}
 }
 

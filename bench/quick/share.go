@@ -13,6 +13,10 @@ import (
 // near is the share of a limit from which on it is what holds a node up.
 const near = 0.8
 
+// exceeded is how much above a limit a use may be that was measured some seconds later. Beyond that what was measured is no limit, as where others had
+// the disk then, and there is no share of it.
+const exceeded = 1.1
+
 // Share is how much of one limit the load at capacity used.
 type Share struct {
 	Name string `json:"name"`
@@ -31,15 +35,17 @@ type Bottleneck struct {
 	Name string `json:"name"`
 	// Near says that the limit is what holds the node up.
 	Near bool `json:"near"`
-	// Said is the sentence.
+	// Stage is the one that makes the p99 of produces in a ringmill node that tells its metrics.
+	Stage string `json:"stage,omitempty"`
+	// Said is the sentence, with what the node says of that.
 	Said string `json:"said"`
 }
 
 // shares are those of all limits that are known, the greatest first.
 func shares(capacity *bench.Report, use Use, n *Node, measured *limits.NodeLimits, client float64) (all []Share) {
 	add := func(name, unit string, used, limit float64, said string) {
-		if used > 0 && limit > 0 {
-			s := Share{Name: name, Used: used, Limit: limit, Unit: unit, Share: used / limit}
+		if used > 0 && limit > 0 && used <= limit*exceeded {
+			s := Share{Name: name, Used: used, Limit: limit, Unit: unit, Share: min(used/limit, 1)}
 			s.Said = strings.ReplaceAll(said, "%SHARE", fmt.Sprintf("%.0f %%", s.Share*100))
 			all = append(all, s)
 		}
@@ -52,8 +58,8 @@ func shares(capacity *bench.Report, use Use, n *Node, measured *limits.NodeLimit
 			add("syncs of the disk", "syncs/s", use.SyncsPerSecond, most, fmt.Sprintf("%s syncs a second of %s records (%s) = %%SHARE of the %s that the disk does",
 				bench.FormatCount(use.SyncsPerSecond), bench.FormatCount(use.SyncRecords), bytesOf(use.SyncBytes), bench.FormatCount(most)))
 		}
-		add("writing to the disk", "bytes/s", use.DiskWrittenBytesPerSecond, measured.Append.BytesPerSecond, fmt.Sprintf("%s = %%SHARE of the %s that the disk takes",
-			bench.FormatBytes(use.DiskWrittenBytesPerSecond), bench.FormatBytes(measured.Append.BytesPerSecond)))
+		add("writing to the disk", "bytes/s", use.DiskWrittenBytesPerSecond, measured.DiskBytesPerSecond(), fmt.Sprintf("%s = %%SHARE of the %s that the disk takes",
+			bench.FormatBytes(use.DiskWrittenBytesPerSecond), bench.FormatBytes(measured.DiskBytesPerSecond())))
 		sent := capacity.Produced.BytesPerSecond
 		if capacity.Consumed != nil {
 			sent += capacity.Consumed.BytesPerSecond
@@ -83,6 +89,19 @@ func bottleneck(rate float64, all []Share) Bottleneck {
 		b.Said = fmt.Sprintf("At %s records/s, all that were acknowledged, nothing that was measured is near its limit; the nearest is %s: %s.", bench.FormatCount(rate), all[0].Name, all[0].Said)
 	}
 	return b
+}
+
+// stage adds what the node says of its produces at capacity.
+func (b *Bottleneck) stage(capacity *bench.Report) {
+	if capacity.Stages == nil {
+		return
+	}
+	for _, q := range capacity.Stages.Requests {
+		if q.API == "Produce" {
+			b.Stage = q.P99Stage
+			b.Said += " " + q.Reading
+		}
+	}
 }
 
 func bytesOf(n float64) string { return strings.TrimSuffix(bench.FormatBytes(n), "/s") }

@@ -18,6 +18,7 @@ type benchABFlags struct {
 	resultA, resultB string
 	failIf           []string
 	page             string
+	metrics          [2][]string // where the nodes of both targets tell their metrics
 }
 
 func (a *app) benchABCommand() *cobra.Command {
@@ -41,7 +42,11 @@ row of the same target differ.`,
 	flags.StringVar(&f.resultA, "result-a", "", "a `file` to append A's results to, as bench compare reads them")
 	flags.StringVar(&f.resultB, "result-b", "", "the same for B")
 	flags.StringVar(&f.page, "report", "", "a `file` to write the comparison to as a page for a browser, too")
+	flags.StringSliceVar(&f.metrics[0], "node-metrics-a", nil, "`addresses` of A's ringmill nodes' metrics (ringmill.http.listen): which stage makes the difference is told; without it 127.0.0.1:9644, if that is A's")
+	flags.StringSliceVar(&f.metrics[1], "node-metrics-b", nil, "the same of B's")
 	completeFlag(cmd, "pairs")
+	completeFlag(cmd, "node-metrics-a")
+	completeFlag(cmd, "node-metrics-b")
 	registerFailIf(cmd, &f.failIf)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("bootstrap") || cmd.Flags().Changed("bootstrap-server") {
@@ -56,6 +61,11 @@ row of the same target differ.`,
 		}
 		if err := f.complete(cmd, &a.client); err != nil {
 			return err
+		}
+		for i, name := range []string{"node-metrics-a", "node-metrics-b"} {
+			if !cmd.Flags().Changed(name) {
+				f.metrics[i] = metricsHere(strings.Split(args[i], ","))
+			}
 		}
 		sideA, sideB, err := a.benchPairs(cmd.Context(), &f, args)
 		if err != nil {
@@ -77,7 +87,7 @@ func (a *app) benchPairs(ctx context.Context, f *benchABFlags, targets []string)
 			side := (i + pair) % 2
 			s := &sides[side]
 			t := f.trial
-			t.Addresses = strings.Split(targets[side], ",")
+			t.Addresses, t.StatusAddresses = strings.Split(targets[side], ","), f.metrics[side]
 			r, err := benchOnce(ctx, t)
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", targets[side], err)

@@ -19,6 +19,16 @@ func listenersHere(addresses []string) (pids []int) {
 	return pids
 }
 
+// metricsHere is where the ringmill node of some addresses tells its metrics if nobody said: at the port that it has by default, if the process that
+// listens there is one of those that listen at the addresses. None if it is not, or cannot be seen.
+func metricsHere(addresses []string) []string {
+	const usual = "127.0.0.1:9644"
+	if pid := bench.ListenerPID(usual); pid != 0 && slices.Contains(listenersHere(addresses), pid) {
+		return []string{usual}
+	}
+	return nil
+}
+
 // benchClient says what the generator used, and how it waited for processors where the kernel tells.
 func benchClient(w io.Writer, c *bench.ReportClient) {
 	fmt.Fprintf(w, "client: %.0f %% of %d processors", c.Share*100, c.Processors)

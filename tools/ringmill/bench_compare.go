@@ -125,6 +125,30 @@ func benchContrasts(w io.Writer, c *bench.Comparison) {
 	if len(rows) > 0 {
 		table(w, []string{"MEASURE", "A", "B", "B/A", "95 % INTERVAL", "P", "RUN TO RUN", "B IS"}, rows)
 	}
+	benchStagesCompared(w, c.Stages)
+}
+
+// benchStagesCompared says where the difference lies in the nodes.
+func benchStagesCompared(w io.Writer, c *bench.StageComparison) {
+	if c == nil {
+		return
+	}
+	var rows [][]string
+	for _, f := range c.Stages {
+		rows = append(rows, []string{f.API + " " + f.Stage, bench.FormatLatency(f.A), bench.FormatLatency(f.B), signed(f.B - f.A), f.Verdict})
+	}
+	table(w, []string{"IN THE NODE, MEAN", "A", "B", "B-A", "B IS"}, rows)
+	for _, said := range c.Readings {
+		fmt.Fprintln(w, said)
+	}
+}
+
+// signed is a difference of latencies, in microseconds.
+func signed(us float64) string {
+	if us < 0 {
+		return "-" + bench.FormatLatency(-us)
+	}
+	return "+" + bench.FormatLatency(us)
 }
 
 // figure writes a measured value: four digits of it, and what is larger as a whole number.

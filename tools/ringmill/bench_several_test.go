@@ -258,3 +258,19 @@ func TestBenchLimits(t *testing.T) {
 		}
 	}
 }
+
+// People are shown the stages of both sides with their difference, and the sentences; nothing where nodes said nothing.
+func TestBenchStagesCompared(t *testing.T) {
+	var out bytes.Buffer
+	benchStagesCompared(&out, nil)
+	if out.Len() > 0 {
+		t.Error(out.String())
+	}
+	benchStagesCompared(&out, &bench.StageComparison{Readings: []string{"A sentence."}, Stages: []bench.StageContrast{
+		{API: "Produce", Stage: "synced", Contrast: bench.Contrast{A: 500, B: 1500, Verdict: bench.VerdictWorse}}, {API: "Produce", Stage: "sent", Contrast: bench.Contrast{A: 20, B: 10, Verdict: bench.VerdictBetter}}}})
+	for _, want := range []string{"Produce synced", "500 µs", "1.5 ms", "+1 ms", "-10 µs", "worse", "A sentence.\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in %s", want, out.String())
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,8 @@ fresh data under --dir.`,
 	flags.Float64Var(&f.to, "to", 0, "the highest rate to try; 0: any")
 	flags.Float64Var(&f.precision, "precision", 5, "how near the rate is to one that does not hold, in percent")
 	flags.IntVar(&f.repeats, "repeats", 3, "runs that the rate has to hold, or of each choice")
+	flags.StringSliceVar(&f.trial.StatusAddresses, "node-metrics", nil, "`addresses` of ringmill nodes' metrics (ringmill.http.listen): which stage makes the p99 is told; without it 127.0.0.1:9644, if that is the node's, or that of the nodes which are started")
+	completeFlag(cmd, "node-metrics")
 	flags.StringVar(&f.page, "report", "", "a `file` to write the result to as a page for a browser, too")
 	for _, name := range []string{"bound", "over", "to", "precision", "repeats"} {
 		completeFlag(cmd, name)
@@ -64,6 +67,12 @@ fresh data under --dir.`,
 		points, bounds, err := f.plan(cmd, &a.client)
 		if err != nil {
 			return err
+		}
+		if !cmd.Flags().Changed("node-metrics") && !f.startsNodes() {
+			found := metricsHere(strings.Split(a.client.bootstrap, ","))
+			for i := range points {
+				points[i].trial.StatusAddresses = found
+			}
 		}
 		nodes := a.client.bootstrap
 		if f.startsNodes() {
@@ -119,6 +128,8 @@ func (f *benchSweepFlags) plan(cmd *cobra.Command, client *clientFlags) (points 
 		return nil, nil, wrongUse(cmd, "nothing to sweep: give --bound, --over or both")
 	case f.startsNodes() && (cmd.Flags().Changed("bootstrap") || cmd.Flags().Changed("bootstrap-server")):
 		return nil, nil, wrongUse(cmd, "--over loops: it is a property of a node, set before it starts: nodes are started for this, and what is at --bootstrap cannot be varied")
+	case f.startsNodes() && cmd.Flags().Changed("node-metrics"):
+		return nil, nil, wrongUse(cmd, "--node-metrics has no place beside --over loops: those of the nodes that are started are read")
 	case !f.startsNodes() && f.given():
 		return nil, nil, wrongUse(cmd, "--serve and --dir are of nodes that are started, for --over loops=…")
 	case f.precision <= 0 || f.repeats < 1 || f.to < 0:
@@ -339,9 +350,17 @@ func benchPoints(w io.Writer, s *bench.Sweep) {
 	if len(s.Bounds) > 0 {
 		headings = append(headings, "ABOVE IT")
 	}
+	staged := slices.ContainsFunc(s.Points, func(p bench.SweepPoint) bool { return bench.P99Stage(p.Shown(), "Produce") != "" })
+	if staged {
+		headings = append(headings, "PRODUCE'S P99 BY")
+	}
 	var rows [][]string
 	for i := range s.Points {
-		rows = append(rows, benchPointRow(&s.Points[i], shown, len(s.Bounds) > 0))
+		row := benchPointRow(&s.Points[i], shown, len(s.Bounds) > 0)
+		if stage := bench.P99Stage(s.Points[i].Shown(), "Produce"); staged && len(row) == len(headings)-1 {
+			row = append(row, cmp.Or(stage, "-"))
+		}
+		rows = append(rows, row)
 	}
 	table(w, headings, rows)
 	fmt.Fprintln(w, "medians; latencies in ms, from the instants at which records were due")

@@ -1,0 +1,124 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// StageContrast is what a stage of one kind of request, or its total, takes in the nodes of both sides, on average over all requests: means add up.
+// It is in microseconds.
+type StageContrast struct {
+	API   string `json:"api"`
+	Stage string `json:"stage"`
+	Contrast
+}
+
+// StageComparison is where the difference between two sides lies in their nodes, as far as these said what they did.
+type StageComparison struct {
+	Stages []StageContrast `json:"stages"`
+	// Readings are a sentence for each kind of request: which stage makes the difference, if there is one.
+	Readings []string `json:"readings"`
+}
+
+// comparedRequests are the kinds of requests whose stages are compared: those of a load.
+var comparedRequests = []string{"Produce", "Fetch"}
+
+// stageMean is the mean of a stage, or of all of a request, in one run. A stage that no request passed took none of their time.
+func stageMean(api, stage string) Measure {
+	return Measure{Name: stage, Unit: "us", of: func(r *Report) (float64, bool) {
+		if r.Stages == nil {
+			return 0, false
+		}
+		for i := range r.Stages.Requests {
+			if q := &r.Stages.Requests[i]; q.API == api {
+				if stage == stageTotal {
+					return q.MeanUs, true
+				}
+				for _, f := range q.Stages {
+					if f.Stage == stage {
+						return f.MeanUs, true
+					}
+				}
+			}
+		}
+		return 0, false
+	}}
+}
+
+// compareStages compares what nodes said of both sides' runs; nil if those of one side said nothing.
+func compareStages(a, b []*Report) *StageComparison {
+	c := &StageComparison{Stages: []StageContrast{}, Readings: []string{}}
+	for _, api := range comparedRequests {
+		total := stageMean(api, stageTotal)
+		x, y := total.Sample(a), total.Sample(b)
+		if len(x) == 0 || len(y) == 0 {
+			continue
+		}
+		whole := total.contrast(x, y)
+		var most StageContrast
+		for _, stage := range stageOrder {
+			m := stageMean(api, stage)
+			x, y := m.Sample(a), m.Sample(b)
+			f := StageContrast{API: api, Stage: stage, Contrast: Contrast{Measure: stage, Unit: "us", P: 1, Verdict: VerdictTooFew}}
+			switch {
+			case len(x) == 0 && len(y) == 0:
+				continue
+			case len(x) > 0 && len(y) > 0:
+				f.Contrast = m.contrast(x, y)
+			case len(x) > 0: // requests of the other side do not pass it
+				f.A = x.Median()
+			default:
+				f.B = y.Median()
+			}
+			c.Stages = append(c.Stages, f)
+			if !outsideTotal(stage) && math.Abs(f.B-f.A) > math.Abs(most.B-most.A) {
+				most = f
+			}
+		}
+		c.Stages = append(c.Stages, StageContrast{API: api, Stage: stageTotal, Contrast: whole})
+		c.Readings = append(c.Readings, readingOfStages(api, &whole, &most))
+	}
+	if len(c.Stages) == 0 {
+		return nil
+	}
+	return c
+}
+
+// readingOfStages says which stage makes the difference of the whole.
+func readingOfStages(api string, whole *Contrast, most *StageContrast) string {
+	said := fmt.Sprintf("%s took %s on average in A's node and %s in B's", api, FormatLatency(whole.A), FormatLatency(whole.B))
+	difference := whole.B - whole.A
+	switch {
+	case whole.Verdict == VerdictTooFew:
+		return said + "; there are too few runs for a verdict."
+	case whole.Verdict == VerdictSame || most.Stage == "" || difference == 0:
+		return said + ": no difference seen."
+	case (most.B > most.A) != (difference > 0):
+		return fmt.Sprintf("%s: %s; no stage makes that: most changes %s, from %s to %s.", said, whole.Verdict, most.Stage, FormatLatency(most.A), FormatLatency(most.B))
+	}
+	share := (most.B - most.A) / difference
+	if share < 0.5 {
+		return fmt.Sprintf("%s: %s, which no stage makes alone: most is %s, from %s to %s, %.0f %% of the difference.", said, whole.Verdict, most.Stage, FormatLatency(most.A), FormatLatency(most.B), share*100)
+	}
+	return fmt.Sprintf("%s: %s, made by %s, from %s to %s, %.0f %% of the difference.", said, whole.Verdict, most.Stage, FormatLatency(most.A), FormatLatency(most.B), share*100)
+}
+
+// P99Stage is the stage that makes the p99 of a kind of request in most of some runs, "" if their nodes did not say.
+func P99Stage(runs []*Report, api string) string {
+	counts, most := map[string]int{}, ""
+	for _, r := range runs {
+		if r.Stages == nil {
+			continue
+		}
+		at := slices.IndexFunc(r.Stages.Requests, func(q RequestStages) bool { return q.API == api })
+		if at < 0 {
+			continue
+		}
+		stage := r.Stages.Requests[at].P99Stage
+		if counts[stage]++; stage != "" && counts[stage] > counts[most] {
+			most = stage
+		}
+	}
+	return most
+}
