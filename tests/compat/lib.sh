@@ -15,7 +15,9 @@ PASSED=0 FAILED=0
 need() {
   local what=$1; shift
   if [ -e "$what" ] || command -v "$what" > /dev/null; then return; fi
-  { apt-get install -y -q "$@" || { apt-get update -q && apt-get install -y -q "$@"; }; } > "$OUT/apt.txt" 2>&1
+  # another package manager may be at work, as on a machine that has just started
+  local wait=(-o DPkg::Lock::Timeout=300)
+  { apt-get "${wait[@]}" install -y -q "$@" || { apt-get "${wait[@]}" update -q && apt-get "${wait[@]}" install -y -q "$@"; }; } > "$OUT/apt.txt" 2>&1
 }
 
 # check NAME COMMAND... : one result; ONE bounds it in seconds

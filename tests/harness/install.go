@@ -46,7 +46,8 @@ func Apt(tb testing.TB, file string, packages ...string) {
 		if os.Geteuid() != 0 {
 			return errors.New("installing Debian packages needs root")
 		}
-		argv := append([]string{"apt-get", "install", "-y", "-q", "--no-install-recommends"}, packages...)
+		// seconds: another package manager may be at work, as on a machine that has just started
+		argv := append([]string{"apt-get", "install", "-y", "-q", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300"}, packages...)
 		if install("", argv...) == nil {
 			return nil
 		}
