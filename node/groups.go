@@ -157,11 +157,43 @@ func (g *groupService) call(shard int32, client api.Client, req kmsg.Request, ta
 		return resp
 	case <-gone:
 		return refused
+	case <-g.commitTimeout(req):
+		return late(refused)
 	case <-g.waitsForMembers(req):
 		return refused
 	case <-g.node.quit:
 		return refused
 	}
+}
+
+// commitTimeout fires when a commit of offsets has waited for its replicas as long as offsets.commit.timeout.ms allows; it is nil for
+// everything else.
+func (g *groupService) commitTimeout(req kmsg.Request) <-chan time.Time {
+	switch req.(type) {
+	case *kmsg.OffsetCommitRequest, *kmsg.TxnOffsetCommitRequest:
+		return time.After(time.Duration(g.node.Config().OffsetsCommitTimeoutMS) * time.Millisecond)
+	}
+	return nil
+}
+
+// late makes the refusal of a commit that of one that has timed out, by Kafka's code for it (CoordinatorOperationExceptionHelper): what was
+// committed stays in the log, and may be in force yet.
+func late(refused kmsg.Response) kmsg.Response {
+	switch r := refused.(type) {
+	case *kmsg.OffsetCommitResponse:
+		for i := range r.Topics {
+			for j := range r.Topics[i].Partitions {
+				r.Topics[i].Partitions[j].ErrorCode = int16(wire.CoordinatorNotAvailable)
+			}
+		}
+	case *kmsg.TxnOffsetCommitResponse:
+		for i := range r.Topics {
+			for j := range r.Topics[i].Partitions {
+				r.Topics[i].Partitions[j].ErrorCode = int16(wire.CoordinatorNotAvailable)
+			}
+		}
+	}
+	return refused
 }
 
 // waitsForMembers is closed when the node stops and req waits for other members, who have minutes: its client looks for another

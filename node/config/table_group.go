@@ -54,6 +54,6 @@ var groupProperties = []Property{
 		"Replicas of __consumer_offsets in a cluster. A node of its own makes it with one."),
 	effective("offsets.topic.segment.bytes", Int, "104857600", atLeast(1), ReadOnly,
 		"Segment size of __consumer_offsets."),
-	awaited(effective("offsets.commit.timeout.ms", Int, "5000", atLeast(1), ReadOnly,
-		"How long a commit waits until the replicas of __consumer_offsets have it.")),
+	effective("offsets.commit.timeout.ms", Int, "5000", atLeast(1), ReadOnly,
+		"How long a commit waits until the replicas of __consumer_offsets have it; it is answered with COORDINATOR_NOT_AVAILABLE then."),
 }

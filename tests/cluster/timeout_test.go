@@ -1,9 +1,13 @@
 package cluster
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -91,4 +95,44 @@ func produceOf(topic, value string) *kmsg.ProduceRequest {
 	req := kmsg.NewPtrProduceRequest()
 	req.Acks, req.Topics = -1, append(req.Topics, in)
 	return req
+}
+
+// TestCommitTimesOut: a commit of offsets that waits for replicas is answered with COORDINATOR_NOT_AVAILABLE once offsets.commit.timeout.ms has passed,
+// and is in force when they are back.
+func TestCommitTimesOut(t *testing.T) {
+	t.Parallel()
+	c := harness.StartCluster(t, 3, map[string]string{
+		"offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": "3", "offsets.commit.timeout.ms": "300",
+	})
+	topic, group := createTopic(t, c.Nodes[0], 1, 3), harness.Name("group")
+	coordinator := coordinatorOf(t, c, c.Nodes[0], 0, group)
+	awaitInSync(t, coordinator, "__consumer_offsets")
+	commit := func(offset int64) error {
+		req := kmsg.NewPtrOffsetCommitRequest()
+		req.Group, req.Generation = group, -1
+		p := kmsg.NewOffsetCommitRequestTopicPartition()
+		p.Offset = offset
+		req.Topics = []kmsg.OffsetCommitRequestTopic{{Topic: topic, TopicID: topicID(t, coordinator.Client(t), topic), Partitions: []kmsg.OffsetCommitRequestTopicPartition{p}}}
+		return kerr.ErrorForCode(askOne[*kmsg.OffsetCommitResponse](t, coordinator, req).Topics[0].Partitions[0].ErrorCode)
+	}
+	harness.Eventually(t, "a commit", func(context.Context) error { return commit(1) })
+	others := slices.DeleteFunc(slices.Clone(c.Nodes), func(n *harness.Node) bool { return n == coordinator })
+	for _, n := range others {
+		n.Pause(t)
+	}
+	if err := commit(2); err != kerr.CoordinatorNotAvailable {
+		t.Errorf("with silent replicas: %v, want COORDINATOR_NOT_AVAILABLE", err)
+	}
+	for _, n := range others {
+		n.Resume(t)
+	}
+	harness.Eventually(t, "the commit that came late", func(context.Context) error {
+		offsets := harness.Asked(t, coordinator, "OffsetFetch", func(ctx context.Context, admin *kadm.Client) (kadm.OffsetResponses, error) {
+			return admin.FetchOffsets(ctx, group)
+		})
+		if o, _ := offsets.Lookup(topic, 0); o.At != 2 {
+			return fmt.Errorf("offset %d", o.At)
+		}
+		return nil
+	})
 }
