@@ -2,8 +2,8 @@
 # Scores public test suites on Apache Kafka and on ringmill side by side: run.sh [SUITE...]. Compared are the names that pass,
 # never totals: a name that passes on Kafka must pass on ringmill or stand in expected.tsv with its cause, and a name in
 # expected.tsv that passes now must be taken out of it. Names of the cause "unsteady" fail now and then on Apache Kafka as well,
-# by a race of their own: they are not held. Kafka's results are kept in the cache; REFERENCE=fresh takes them again. It runs with
-# an authorizer that lets everybody do everything, so that what needs one is seen to pass there.
+# by a race of their own: they are not held. Kafka's results are kept in the cache; REFERENCE=fresh takes them again. Both run
+# with an authorizer that lets everybody do everything, so that what needs one can pass.
 # SUITE@consumer runs a suite's groups on the consumer protocol (KIP-848). BINARY is a ringmill to use instead of building one.
 # NODES=3 has a cluster of three on either side, with three replicas where the suite can be told and where topics are made for clients;
 # names in expected.tsv of the suite "NAME/3" are added to those of NAME then.
@@ -42,6 +42,7 @@ start_node() {
       --set replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector)
   fi
   "$BINARY" serve --listen "$address" --data "$SCRATCH/data-$i" --set "ringmill.http.listen=127.0.0.1:$(port "$i" 2)" "${cluster[@]}" \
+    --set authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer --set super.users=User:ANONYMOUS \
     --set "advertised.listeners=PLAINTEXT://$address" --set num.partitions=4 --set group.initial.rebalance.delay.ms=0 --set offsets.topic.num.partitions=10 > "$RESULTS/ringmill-$i.log" 2>&1 &
   RUNNING+=($!)
 }
