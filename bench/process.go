@@ -22,7 +22,8 @@ type Counters struct {
 	Threads map[int]ThreadCounters
 }
 
-// DiskBytes are bytes that were read from and written to disks. Write-back counts for who made the page dirty.
+// DiskBytes are bytes that were read from and written to disks. Write-back counts for who made the page dirty, and for all of its folio: where
+// a file system has large ones that is more than the disk is given.
 type DiskBytes struct{ Read, Written int64 }
 
 // ThreadCounters are a thread's switches, and how often and how long it waited for a processor (schedstat; 0 where the kernel does not count).
