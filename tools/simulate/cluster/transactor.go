@@ -272,7 +272,12 @@ func (in *instance) end(commit, first bool) {
 			if in.loop != nil {
 				in.loop.ended(commit)
 			}
-			if r := resp.(*kmsg.EndTxnResponse); r.Version >= 5 {
+			r := resp.(*kmsg.EndTxnResponse)
+			if r.Version < 5 && in.failed { // its numbers go on behind a batch that is in no log: a new epoch begins them anew (KIP-360)
+				in.initialize()
+				return
+			}
+			if r.Version >= 5 {
 				in.is(r.ProducerID, r.ProducerEpoch)
 			}
 			in.next()
