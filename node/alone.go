@@ -11,7 +11,6 @@ import (
 	"github.com/ringmill/ringmill/control/member"
 	"github.com/ringmill/ringmill/control/quorum"
 	"github.com/ringmill/ringmill/node/config"
-	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -60,9 +59,9 @@ func (c *cluster) takeAlone() error {
 
 // readAlone reads the metadata of a node of its own.
 func (n *Node) readAlone() (*image.Image, error) {
-	store, err := image.OpenStore(n.seams.fs, n.state.path)
+	store, err := n.openStore(n.seams.fs)
 	if err != nil {
-		return nil, &StartError{Path: n.state.path, Problem: err.Error(), Cure: "restore the state directory from a copy"}
+		return nil, err
 	}
 	return store.Image(), store.Close()
 }
@@ -99,13 +98,9 @@ func (c *cluster) beginAlone(m *image.Image) error {
 
 // allLogDirs gives the ids of the log directories, all of which must be those of the last start.
 func (n *Node) allLogDirs() ([]wire.UUID, error) {
-	formatted := make(map[*logDir]*segment.MetaProperties)
-	for _, d := range n.dirs {
-		props, err := readMetaProperties(d)
-		if err != nil {
-			return nil, err
-		}
-		formatted[d] = props
+	formatted, err := n.formattedDirs()
+	if err != nil {
+		return nil, err
 	}
 	switch where, err := n.dirMissing(formatted); {
 	case err != nil:

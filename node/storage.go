@@ -53,8 +53,8 @@ func (n *Node) openDirs(fsys segment.FS) error {
 
 // openMetadata reads the metadata of a node of its own.
 func (n *Node) openMetadata(fsys segment.FS) (err error) {
-	if n.store, err = image.OpenStore(fsys, n.state.path); err != nil {
-		return &StartError{Path: n.state.path, Problem: err.Error(), Cure: "restore the state directory from a copy"}
+	if n.store, err = n.openStore(fsys); err != nil {
+		return err
 	}
 	n.restrict()
 	n.publish(n.store.Image())
@@ -62,6 +62,15 @@ func (n *Node) openMetadata(fsys segment.FS) (err error) {
 		slog.Warn("torn tail of the metadata cut: its last change is gone", "directory", n.state.path, "bytes", cut)
 	}
 	return n.identify(n.store.Image().ClusterID())
+}
+
+// openStore opens the metadata log of a node of its own, or of one that was.
+func (n *Node) openStore(fsys segment.FS) (*image.Store, error) {
+	store, err := image.OpenStore(fsys, n.state.path)
+	if err != nil {
+		return nil, &StartError{Path: n.state.path, Problem: err.Error(), Cure: "restore the state directory from a copy"}
+	}
+	return store, nil
 }
 
 // makeDir makes a directory with those above it, and remembers the first that was missing: a start that fails takes
@@ -83,13 +92,13 @@ func (n *Node) makeDir(fsys segment.FS, path string) error {
 // identify gives the log directories their cluster: the one that the metadata or one of them names, or a new one.
 func (n *Node) identify(cluster string) error {
 	known := cluster
-	formatted := make(map[*logDir]*segment.MetaProperties)
+	formatted, err := n.formattedDirs()
+	if err != nil {
+		return err
+	}
 	for _, d := range n.dirs {
-		props, err := readMetaProperties(d)
-		if err != nil {
-			return err
-		}
-		if formatted[d] = props; props == nil {
+		props := formatted[d]
+		if props == nil {
 			continue
 		}
 		if cluster != "" && props.ClusterID != cluster {
@@ -118,6 +127,19 @@ func (n *Node) identify(cluster string) error {
 		}
 	}
 	return n.writeKnownDirs()
+}
+
+// formattedDirs are the log directories with what their meta.properties say; nil where there is none.
+func (n *Node) formattedDirs() (map[*logDir]*segment.MetaProperties, error) {
+	formatted := make(map[*logDir]*segment.MetaProperties)
+	for _, d := range n.dirs {
+		props, err := readMetaProperties(d)
+		if err != nil {
+			return nil, err
+		}
+		formatted[d] = props
+	}
+	return formatted, nil
 }
 
 // beginOrGoOn makes the first metadata, or sees whether what it names is there.

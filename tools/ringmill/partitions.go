@@ -43,17 +43,38 @@ func readPartitions(cmd *cobra.Command, flags []string) (wanted []topicPartition
 
 // existingPartitions asks for the partitions of the topics, and complains about those that there are not.
 func existingPartitions(ctx context.Context, admin *kadm.Client, wanted []topicPartitions) ([]partition, error) {
+	topics, err := listWanted(ctx, admin, wanted)
+	if err != nil {
+		return nil, err
+	}
+	details, err := chosenPartitions(topics, wanted)
+	if err != nil {
+		return nil, err
+	}
+	var found []partition
+	for _, d := range details {
+		found = append(found, partition{d.Topic, d.Partition})
+	}
+	return slices.Compact(sortPartitions(found)), nil
+}
+
+// listWanted describes the topics, all of them if none is wanted.
+func listWanted(ctx context.Context, admin *kadm.Client, wanted []topicPartitions) (kadm.TopicDetails, error) {
 	var names []string
 	for _, w := range wanted {
 		names = append(names, w.topic)
 	}
-	details, err := admin.ListTopicsWithInternal(ctx, names...)
+	topics, err := admin.ListTopicsWithInternal(ctx, names...)
 	if err != nil {
 		return nil, cause(err)
 	}
-	var found []partition
+	return topics, nil
+}
+
+// chosenPartitions are the wanted ones of the topics; the error tells of one that there is not.
+func chosenPartitions(topics kadm.TopicDetails, wanted []topicPartitions) (chosen []kadm.PartitionDetail, err error) {
 	for _, w := range wanted {
-		d := details[w.topic]
+		d := topics[w.topic]
 		if d.Err != nil {
 			return nil, refused("topic", w.topic, d.Err, "")
 		}
@@ -62,10 +83,10 @@ func existingPartitions(ctx context.Context, admin *kadm.Client, wanted []topicP
 			return nil, err
 		}
 		for _, n := range numbers {
-			found = append(found, partition{w.topic, n})
+			chosen = append(chosen, d.Partitions[n])
 		}
 	}
-	return slices.Compact(sortPartitions(found)), nil
+	return chosen, nil
 }
 
 func partitionName(p partition) string { return fmt.Sprintf("%s-%d", p.Topic, p.Partition) }

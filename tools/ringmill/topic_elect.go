@@ -96,32 +96,22 @@ func planElections(ctx context.Context, admin *kadm.Client, wanted []topicPartit
 	if err != nil {
 		return nil, cause(err)
 	}
-	var names []string
-	for _, w := range wanted {
-		names = append(names, w.topic)
-	}
-	topics, err := admin.ListTopicsWithInternal(ctx, names...)
+	topics, err := listWanted(ctx, admin, wanted)
 	if err != nil {
-		return nil, cause(err)
+		return nil, err
 	}
 	if len(wanted) == 0 {
 		for _, t := range topics.Sorted() {
 			wanted = append(wanted, topicPartitions{topic: t.Topic})
 		}
 	}
+	details, err := chosenPartitions(topics, wanted)
+	if err != nil {
+		return nil, err
+	}
 	plan := &electionPlan{unclean: unclean, elections: []election{}}
-	for _, w := range wanted {
-		d := topics[w.topic]
-		if d.Err != nil {
-			return nil, refused("topic", w.topic, d.Err, "")
-		}
-		numbers, err := validPartitions(w.topic, d.Partitions.Numbers(), w.partitions)
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range numbers {
-			plan.elections = append(plan.elections, newElection(d.Partitions[n], unclean, brokers.NodeIDs()))
-		}
+	for _, d := range details {
+		plan.elections = append(plan.elections, newElection(d, unclean, brokers.NodeIDs()))
 	}
 	slices.SortFunc(plan.elections, func(a, b election) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
