@@ -60,6 +60,19 @@ func (b *drainRun) waits(ctx context.Context) bool {
 	return true
 }
 
+// tell has a second of the run say how far it is.
+func (b *drainRun) tell(s *Second) {
+	if b == nil {
+		return
+	}
+	s.Building = b.paused.Load()
+	waiting, _, _ := b.records()
+	s.Waiting = max(waiting, 0)
+	if b.run.in.until() == never {
+		s.Window = 0
+	}
+}
+
 func (b *drainRun) saw(now Instant) {
 	if b != nil {
 		b.seenAt.Store(int64(now))
@@ -78,30 +91,38 @@ func (b *drainRun) records() (waiting, produced, consumed int64) {
 
 // manage builds the backlog and has it drained, and then gives the window its end.
 func (b *drainRun) manage(ctx context.Context) error {
-	t, clock := b.run.trial, b.run.clock
-	for clock.Now() < b.run.in.begin && ctx.Err() == nil {
+	for clock := b.run.clock; clock.Now() < b.run.in.begin && ctx.Err() == nil; {
 		pause(ctx, b.run.in.begin.Sub(clock.Now()))
 	}
 	b.paused.Store(true)
-	defer b.paused.Store(false)
-	began := clock.Now()
+	built := b.build(ctx)
+	b.paused.Store(false)
+	return b.drain(ctx, built)
+}
+
+// build returns when so much waits as was asked for, or the run is over.
+func (b *drainRun) build(ctx context.Context) (built Instant) {
+	began := b.run.clock.Now()
 	for ctx.Err() == nil {
-		waiting, _, _ := b.records()
-		if waiting*int64(t.RecordBytes) >= t.Backlog.Bytes {
+		if waiting, _, _ := b.records(); waiting*int64(b.run.trial.RecordBytes) >= b.figure.Bytes {
 			b.figure.Records = waiting
 			break
 		}
 		pause(ctx, backlogLook)
 	}
-	built := clock.Now()
+	built = b.run.clock.Now()
 	b.figure.BuildSeconds = built.Sub(began).Seconds()
-	b.paused.Store(false)
+	return built
+}
+
+// drain returns when consumers have read what was asked for since it was built, and the window has its end. The error says that they do not get there.
+func (b *drainRun) drain(ctx context.Context, built Instant) error {
+	t := b.run.trial
 	_, produced, consumed := b.records()
-	whole := t.Backlog.Bytes / int64(t.RecordBytes)
-	enough := max(backlogLeft, int64((1-t.Backlog.Drained)*float64(whole)))
+	enough := max(backlogLeft, int64((1-b.figure.Drained)*float64(b.figure.Bytes/int64(t.RecordBytes))))
 	least, leastAt := int64(math.MaxInt64), built
 	for ctx.Err() == nil {
-		now := clock.Now()
+		now := b.run.clock.Now()
 		waiting, producedNow, consumedNow := b.records()
 		if took := now.Sub(built).Seconds(); took > 0 && waiting <= enough {
 			b.figure.DrainSeconds, b.figure.LeftRecords = took, max(waiting, 0)

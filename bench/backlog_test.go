@@ -34,7 +34,11 @@ func TestBacklog(t *testing.T) {
 				trial.BatchRecords, trial.Rate, trial.Patience = 10, 10_000, 10*time.Second
 				trial.Backlog = &bench.Backlog{Bytes: 4_000_000, Drained: c.drained}
 				var lasted time.Duration
-				trial.Progress = func(second bench.Second) { lasted += second.Lasted }
+				var seconds []bench.Second
+				trial.Progress = func(second bench.Second) {
+					lasted += second.Lasted
+					seconds = append(seconds, second)
+				}
 				got, err := trial.Run(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -52,11 +56,32 @@ func TestBacklog(t *testing.T) {
 				if got.Lost != 0 || got.Consumed.Records != int64(c.subscriptions)*got.Produced.Records || math.Abs(float64(got.Produced.Records)-10_000*got.Window.Seconds()) > 50 {
 					t.Errorf("%d lost, %d of %d consumed in %v", got.Lost, got.Consumed.Records, got.Produced.Records, got.Window)
 				}
+				checkProgress(t, seconds, got)
 				if slowest := got.Consumed.Latency.Max().Seconds(); slowest < c.build-0.5 || got.Produced.Latency.Max() > 100*time.Millisecond {
 					t.Errorf("slowest end to end %v s, produced %v", slowest, got.Produced.Latency.Max())
 				}
 			})
 		})
+	}
+}
+
+// checkProgress: seconds tell that a backlog builds and how much of it waits, and the window's length as soon as there is one.
+func checkProgress(t *testing.T, seconds []bench.Second, got *bench.Outcome) {
+	t.Helper()
+	b, before := got.Backlog, int64(0)
+	for _, s := range seconds {
+		ends := float64(s.Number + 1)
+		building, window := ends < b.BuildSeconds, got.Window
+		if ends < b.BuildSeconds+b.DrainSeconds {
+			window = 0
+		}
+		if s.Building != building || s.Window != window || building && s.Waiting <= before {
+			t.Errorf("second %d: building %v, want %v; a window of %v, want %v; %d wait, before %d", s.Number, s.Building, building, s.Window, window, s.Waiting, before)
+		}
+		before = s.Waiting
+	}
+	if last := seconds[len(seconds)-1]; last.Waiting > 0 || last.Window != got.Window {
+		t.Errorf("%d wait in the end of %v", last.Waiting, last.Window)
 	}
 }
 

@@ -96,8 +96,12 @@ type Trial struct {
 // Second is one second of a window.
 type Second struct {
 	Number int
-	// Lasted is how much of it lies in the window; 0 of those behind its end, which have what came late.
-	Lasted time.Duration
+	// Lasted is how much of it lies in the window; 0 of those behind its end, which have what came late. Window is the whole of that, as far as it is
+	// known: 0 until a backlog is drained.
+	Lasted, Window time.Duration
+	// Building tells that consumers leave a backlog behind, Waiting how many records of it they have not seen at the second's end; 0 without one.
+	Building bool
+	Waiting  int64
 	// Produced is from intended instants to acknowledgements, Consumed to the consumers; nil without consumers. They are the callee's.
 	Produced, Consumed *Figures
 }

@@ -253,7 +253,8 @@ func reach(clock Clock, at Instant, over <-chan struct{}) bool {
 
 func (r *trialRun) closeSecond(second int) {
 	begins := r.in.begin.Add(time.Duration(second) * time.Second)
-	s := Second{Number: second, Lasted: min(max(r.in.until().Sub(begins), 0), time.Second), Produced: r.produced.close(second)}
+	s := Second{Number: second, Lasted: min(max(r.in.until().Sub(begins), 0), time.Second), Window: r.in.until().Sub(r.in.begin), Produced: r.produced.close(second)}
+	r.backlog.tell(&s)
 	if r.consumed != nil {
 		s.Consumed = r.consumed.close(second)
 	}

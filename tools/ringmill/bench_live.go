@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"time"
 
 	"github.com/ringmill/ringmill/bench"
 )
@@ -11,8 +12,11 @@ import (
 // liveSecond is what a live view shows of a second of a run.
 type liveSecond struct {
 	number                           int
+	window                           time.Duration // 0 while nobody knows how long it is
 	records, bytes, consumed, errors int64
 	consuming                        bool
+	building                         bool                // of a backlog
+	waiting                          int64               // records of it
 	own, ownEndToEnd                 bench.LatencyFigure // of the second alone
 	response, endToEnd, late         bench.LatencyFigure // of the last seconds
 }
@@ -69,7 +73,7 @@ func startLive(v view) *live {
 // progress is bench.Trial's.
 func (l *live) progress(s bench.Second) {
 	p := s.Produced
-	shown := liveSecond{number: s.Number, records: p.Records, bytes: p.Bytes, errors: p.Errors, own: p.Latency.Figure(),
+	shown := liveSecond{number: s.Number, window: s.Window, building: s.Building, waiting: s.Waiting, records: p.Records, bytes: p.Bytes, errors: p.Errors, own: p.Latency.Figure(),
 		response: l.response.add(p.Latency), late: l.late.add(p.Lag)}
 	if c := s.Consumed; c != nil {
 		shown.consuming, shown.consumed, shown.ownEndToEnd = true, c.Records, c.Latency.Figure()
@@ -102,6 +106,9 @@ func (s *liveSecond) line() string {
 	line := fmt.Sprintf("%4d s  %9d records/s  p50 %s  p99 %s  max %s", s.number+1, s.records, ms(s.own.P50Us), ms(s.own.P99Us), ms(s.own.MaxUs))
 	if s.consuming {
 		line += "  end to end p99 " + ms(s.ownEndToEnd.P99Us)
+	}
+	if s.waiting > 0 {
+		line += fmt.Sprintf("  %d wait", s.waiting)
 	}
 	if s.late.Count > 0 {
 		line += "  late p99 " + ms(s.late.P99Us)

@@ -273,6 +273,29 @@ func TestSparkline(t *testing.T) {
 	}
 }
 
+// How far a run is goes by its window, of which nobody knows how long it is until a backlog is drained.
+func TestLiveFar(t *testing.T) {
+	for want, s := range map[string]bench.Second{
+		"3 of 10 s":                      {Number: 2, Window: 10 * time.Second},
+		"11 of 11 s":                     {Number: 10, Window: 10*time.Second + time.Millisecond},
+		"10 s, waiting for what is late": {Number: 10, Window: 10 * time.Second},
+		"8 s, building a backlog":        {Number: 7, Building: true, Waiting: 12_345},
+		"15 s, draining a backlog":       {Number: 14, Waiting: 67_890},
+		"20 of 26 s":                     {Number: 19, Window: 25*time.Second + 300*time.Millisecond},
+	} {
+		s.Produced, s.Consumed = &bench.Figures{Latency: bench.NewHistogram()}, &bench.Figures{Latency: bench.NewHistogram()}
+		l := &live{seconds: make(chan liveSecond, 1)}
+		l.progress(s)
+		shown := &screen{trial: &bench.Trial{Rate: 1000, RecordBytes: 100, Duration: 10 * time.Second}}
+		shown.take(<-l.seconds)
+		lines := shown.lines(79)
+		waits := strings.HasSuffix(lines[2], " "+bench.FormatCount(float64(s.Waiting))+" wait")
+		if !strings.HasSuffix(lines[0], "  "+want) || waits != (s.Waiting > 0) {
+			t.Errorf("want %q and %d waiting in\n%s", want, s.Waiting, strings.Join(lines, "\n"))
+		}
+	}
+}
+
 // A view that takes nothing keeps no run waiting.
 func TestLiveNeverWaits(t *testing.T) {
 	stuck := make(chan struct{})

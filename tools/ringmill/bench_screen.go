@@ -130,7 +130,11 @@ func (s *screen) lines(columns int) []string {
 	l := s.last
 	lines = append(lines, fmt.Sprintf("produced    %11s records/s  %10s  %s errors", bench.FormatCount(float64(l.records)), bench.FormatBytes(float64(l.bytes)), bench.FormatCount(float64(s.errors))))
 	if l.consuming {
-		lines = append(lines, fmt.Sprintf("consumed    %11s records/s", bench.FormatCount(float64(l.consumed))))
+		consumed := fmt.Sprintf("consumed    %11s records/s", bench.FormatCount(float64(l.consumed)))
+		if l.waiting > 0 {
+			consumed += fmt.Sprintf("  %10s wait", bench.FormatCount(float64(l.waiting)))
+		}
+		lines = append(lines, consumed)
 	}
 	lines = append(lines, fmt.Sprintf("%-12s%s   of the last %d s", s.responseName(), percentilesOf(l.response), liveRecent))
 	if l.consuming {
@@ -157,21 +161,29 @@ func (s *screen) head(columns int) string {
 	if s.trial.Rate > 0 {
 		what = fmt.Sprintf("ringmill bench run, %s records/s of %d bytes", bench.FormatCount(s.trial.Rate), s.trial.RecordBytes)
 	}
-	whole := int(math.Ceil(s.trial.Duration.Seconds()))
-	var far string
-	switch {
-	case s.last == nil:
+	if s.last == nil {
 		return what
-	case s.last.number >= whole:
-		far = fmt.Sprintf("%d s, waiting for what is late", whole)
-	default:
-		far = fmt.Sprintf("%d of %d s", s.last.number+1, whole)
 	}
+	far := s.last.far()
 	room := max(columns-len(far)-2, 0)
 	if runes := []rune(what); len(runes) > room {
 		what = string(runes[:room])
 	}
 	return what + strings.Repeat(" ", room-utf8.RuneCountInString(what)+2) + far
+}
+
+// far is how far a run is. With a backlog nobody knows how long its window is until that is drained.
+func (s *liveSecond) far() string {
+	whole := int(math.Ceil(s.window.Seconds()))
+	switch {
+	case s.building:
+		return fmt.Sprintf("%d s, building a backlog", s.number+1)
+	case whole == 0:
+		return fmt.Sprintf("%d s, draining a backlog", s.number+1)
+	case s.number >= whole:
+		return fmt.Sprintf("%d s, waiting for what is late", whole)
+	}
+	return fmt.Sprintf("%d of %d s", s.number+1, whole)
 }
 
 func percentilesOf(f bench.LatencyFigure) string {
