@@ -2,7 +2,6 @@ package node
 
 import (
 	"errors"
-	"io"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -218,8 +217,8 @@ func (r noWaitReader) ReadAt(b []byte, off int64) (int, error) {
 		return 0, segment.ErrWouldBlock
 	case err != nil:
 		return n, err
-	case n < len(b):
-		return n, io.EOF
+	case n < len(b): // at the first page that is not there, more often than at the file's end
+		return n, segment.ErrWouldBlock
 	}
 	return n, nil
 }
