@@ -43,6 +43,38 @@ type BacklogFigure struct {
 	ConsumedPerSecond float64 `json:"consumedPerSecond"`
 }
 
+// Asked is how many records of some bytes had to wait, and how many might then be left for it to count as drained.
+func (f *BacklogFigure) Asked(recordBytes int) (waiting, left int64) {
+	waiting = f.Bytes / int64(max(recordBytes, 1))
+	return waiting, max(backlogLeft, int64((1-f.Drained)*float64(waiting)))
+}
+
+// Reading says in a sentence what became of it.
+func (f *BacklogFigure) Reading() string {
+	switch {
+	case f.Records == 0:
+		return fmt.Sprintf("The backlog of %s bytes was not built.", FormatCount(float64(f.Bytes)))
+	case f.DrainSeconds == 0:
+		return fmt.Sprintf("A backlog of %s records, built in %s, was not drained.", FormatCount(float64(f.Records)), FormatLatency(f.BuildSeconds*1e6))
+	}
+	return fmt.Sprintf("A backlog of %s records, built in %s, was drained to %s in %s: %s records/s consumed beside %s produced.", FormatCount(float64(f.Records)),
+		FormatLatency(f.BuildSeconds*1e6), FormatCount(float64(f.LeftRecords)), FormatLatency(f.DrainSeconds*1e6), FormatCount(f.ConsumedPerSecond), FormatCount(f.ProducedPerSecond))
+}
+
+// Waiting is after each of a run's Seconds how many records are acknowledged that no consumer has seen, counted once for each subscription;
+// without consumers, all of them.
+func (r *Report) Waiting() (records []int64) {
+	waiting := int64(0)
+	for _, s := range r.Seconds {
+		waiting += s.Produced.Records * int64(max(r.Config.Subscriptions, 1))
+		if s.Consumed != nil {
+			waiting -= s.Consumed.Records
+		}
+		records = append(records, max(waiting, 0))
+	}
+	return records
+}
+
 // drainRun is a Backlog under way.
 type drainRun struct {
 	run    *trialRun
@@ -119,7 +151,7 @@ func (b *drainRun) build(ctx context.Context) (built Instant) {
 func (b *drainRun) drain(ctx context.Context, built Instant) error {
 	t := b.run.trial
 	_, produced, consumed := b.records()
-	enough := max(backlogLeft, int64((1-b.figure.Drained)*float64(b.figure.Bytes/int64(t.RecordBytes))))
+	_, enough := b.figure.Asked(t.RecordBytes)
 	least, leastAt := int64(math.MaxInt64), built
 	for ctx.Err() == nil {
 		now := b.run.clock.Now()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,6 +83,27 @@ func checkProgress(t *testing.T, seconds []bench.Second, got *bench.Outcome) {
 	}
 	if last := seconds[len(seconds)-1]; last.Waiting > 0 || last.Window != got.Window {
 		t.Errorf("%d wait in the end of %v", last.Waiting, last.Window)
+	}
+}
+
+// What became of a backlog is a sentence, and what waits is of all subscriptions.
+func TestBacklogTold(t *testing.T) {
+	for want, f := range map[string]bench.BacklogFigure{
+		"The backlog of 4,000,000 bytes was not built.":               {Bytes: 4e6, BuildSeconds: 3},
+		"A backlog of 40,040 records, built in 2 s, was not drained.": {Bytes: 4e6, BuildSeconds: 2.002, Records: 40_040},
+		"A backlog of 40,040 records, built in 2 s, was drained to 70 in 21.9 ms: 1,827,964 records/s consumed beside 17,215 produced.": {
+			Bytes: 4e6, BuildSeconds: 2.002, Records: 40_040, DrainSeconds: 0.0219, LeftRecords: 70, ProducedPerSecond: 17_215, ConsumedPerSecond: 1_827_964},
+	} {
+		if got := f.Reading(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	r := bench.Report{Config: bench.ReportConfig{Subscriptions: 2}}
+	for _, n := range [][2]int64{{100, 0}, {100, 0}, {100, 500}, {0, 100}} {
+		r.Seconds = append(r.Seconds, bench.SecondFigures{Produced: bench.StreamFigures{Records: n[0]}, Consumed: &bench.StreamFigures{Records: n[1]}})
+	}
+	if got := r.Waiting(); !slices.Equal(got, []int64{200, 400, 100, 0}) {
+		t.Errorf("%v wait", got)
 	}
 }
 

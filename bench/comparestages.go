@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/aclements/go-moremath/stats"
 )
 
 // StageContrast is what a stage of one kind of request, or its total, takes in the nodes of both sides, on average over all requests: means add up.
@@ -24,6 +26,14 @@ type StageComparison struct {
 // comparedRequests are the kinds of requests whose stages are compared: those of a load.
 var comparedRequests = []string{"Produce", "Fetch"}
 
+// StageMeasures are the means of the stages of a kind of request, in the order of its way, with that of all of it (StageTotal) last; in microseconds.
+func StageMeasures(api string) (all []Measure) {
+	for _, stage := range append(slices.Clone(stageOrder), StageTotal) {
+		all = append(all, stageMean(api, stage))
+	}
+	return all
+}
+
 // stageMean is the mean of a stage, or of all of a request, in one run. A stage that no request passed took none of their time.
 func stageMean(api, stage string) Measure {
 	return Measure{Name: stage, Unit: "us", of: func(r *Report) (float64, bool) {
@@ -32,58 +42,90 @@ func stageMean(api, stage string) Measure {
 		}
 		for i := range r.Stages.Requests {
 			if q := &r.Stages.Requests[i]; q.API == api {
-				if stage == stageTotal {
-					return q.MeanUs, true
-				}
-				for _, f := range q.Stages {
-					if f.Stage == stage {
-						return f.MeanUs, true
-					}
-				}
+				return q.meanUs(stage)
 			}
 		}
 		return 0, false
 	}}
 }
 
+// meanUs is the mean of a stage, or of the total; false if the requests did not pass it.
+func (q *RequestStages) meanUs(stage string) (float64, bool) {
+	if stage == StageTotal {
+		return q.MeanUs, true
+	}
+	for _, f := range q.Stages {
+		if f.Stage == stage {
+			return f.MeanUs, true
+		}
+	}
+	return 0, false
+}
+
 // compareStages compares what nodes said of both sides' runs; nil if those of one side said nothing.
 func compareStages(a, b []*Report) *StageComparison {
 	c := &StageComparison{Stages: []StageContrast{}, Readings: []string{}}
 	for _, api := range comparedRequests {
-		total := stageMean(api, stageTotal)
-		x, y := total.Sample(a), total.Sample(b)
-		if len(x) == 0 || len(y) == 0 {
+		total := stageMean(api, StageTotal)
+		if len(total.Sample(a)) == 0 || len(total.Sample(b)) == 0 {
 			continue
 		}
-		whole := total.contrast(x, y)
-		var most StageContrast
-		for _, stage := range stageOrder {
-			m := stageMean(api, stage)
-			x, y := m.Sample(a), m.Sample(b)
-			f := StageContrast{API: api, Stage: stage, Contrast: Contrast{Measure: stage, Unit: "us", P: 1, Verdict: VerdictTooFew}}
+		var whole, most StageContrast
+		for _, m := range StageMeasures(api) {
+			f, has := contrastOfStage(api, m, a, b)
 			switch {
-			case len(x) == 0 && len(y) == 0:
+			case !has:
 				continue
-			case len(x) > 0 && len(y) > 0:
-				f.Contrast = m.contrast(x, y)
-			case len(x) > 0: // requests of the other side do not pass it
-				f.A = x.Median()
-			default:
-				f.B = y.Median()
-			}
-			c.Stages = append(c.Stages, f)
-			if !outsideTotal(stage) && math.Abs(f.B-f.A) > math.Abs(most.B-most.A) {
+			case m.Name == StageTotal:
+				whole = f
+			case !outsideTotal(m.Name) && math.Abs(f.B-f.A) > math.Abs(most.B-most.A):
 				most = f
 			}
+			c.Stages = append(c.Stages, f)
 		}
-		c.Stages = append(c.Stages, StageContrast{API: api, Stage: stageTotal, Contrast: whole})
-		c.Readings = append(c.Readings, readingOfStages(api, &whole, &most))
+		c.Readings = append(c.Readings, readingOfStages(api, &whole.Contrast, &most))
 	}
 	if len(c.Stages) == 0 {
 		return nil
 	}
 	return c
 }
+
+// contrastOfStage compares a stage of both sides; false if requests of neither pass it.
+func contrastOfStage(api string, m Measure, a, b []*Report) (f StageContrast, has bool) {
+	x, y := m.Sample(a), m.Sample(b)
+	f = StageContrast{API: api, Stage: m.Name}
+	switch {
+	case len(x) == 0 && len(y) == 0:
+		return f, false
+	case len(x) > 0 && len(y) > 0:
+		f.Contrast = m.contrast(x, y)
+	default: // requests of one side do not pass it
+		total := stageMean(api, StageTotal)
+		f.Contrast = m.contrastWithNone(x.padded(len(total.Sample(a))), y.padded(len(total.Sample(b))))
+	}
+	return f, true
+}
+
+// contrastWithNone compares values of which those of one side are all 0, so that there is a difference and no ratio. Less is better.
+func (m Measure) contrastWithNone(a, b Sample) Contrast {
+	c := Contrast{Measure: m.Name, Unit: m.Unit, A: a.Median(), B: b.Median(), P: 1, Verdict: VerdictSame}
+	if test, err := stats.MannWhitneyUTest(a, b, stats.LocationDiffers); err == nil {
+		c.P = test.P
+	}
+	switch {
+	case leftOut(len(a), len(b)) == 0:
+		c.Verdict = VerdictTooFew
+	case c.P < alpha && c.A > c.B:
+		c.Verdict = VerdictBetter
+	case c.P < alpha && c.B > c.A:
+		c.Verdict = VerdictWorse
+	}
+	return c
+}
+
+// padded has zeros for the runs that lack the value, of n in all.
+func (s Sample) padded(n int) Sample { return append(s, make(Sample, max(n-len(s), 0))...) }
 
 // readingOfStages says which stage makes the difference of the whole.
 func readingOfStages(api string, whole *Contrast, most *StageContrast) string {

@@ -28,15 +28,17 @@ func TestStagesCompared(t *testing.T) {
 		return all
 	}
 	for name, c := range map[string]struct {
-		a, b []*Report
-		want string
+		a, b         []*Report
+		want, synced string
 	}{
-		"synced":       {runs(100, 500, 6), runs(110, 1500, 6), "Produce took 610 µs on average in A's node and 1.62 ms in B's: worse, made by synced, from 500 µs to 1.5 ms, 99 % of the difference."},
-		"better":       {runs(110, 1500, 6), runs(100, 500, 6), "better, made by synced"},
-		"one has none": {runs(100, 500, 6), runs(100, 0, 6), "better, made by synced, from 500 µs to 0 µs"},
-		"both":         {runs(100, 100, 6), runs(200, 200, 6), "worse, made by"},
-		"the same":     {runs(100, 500, 6), runs(100, 500, 6), "no difference seen."},
-		"too few":      {runs(100, 500, 2), runs(100, 1500, 2), "too few runs for a verdict."},
+		"synced":                {runs(100, 500, 6), runs(110, 1500, 6), "Produce took 610 µs on average in A's node and 1.62 ms in B's: worse, made by synced, from 500 µs to 1.5 ms, 99 % of the difference.", VerdictWorse},
+		"better":                {runs(110, 1500, 6), runs(100, 500, 6), "better, made by synced", VerdictBetter},
+		"one has none":          {runs(100, 500, 6), runs(100, 0, 6), "better, made by synced, from 500 µs to 0 µs", VerdictBetter},
+		"the other one":         {runs(100, 0, 4), runs(100, 500, 4), "worse, made by synced, from 0 µs to 500 µs", VerdictWorse},
+		"one has none, too few": {runs(100, 500, 3), runs(100, 0, 3), "too few runs for a verdict.", VerdictTooFew},
+		"both":                  {runs(100, 100, 6), runs(200, 200, 6), "worse, made by", VerdictWorse},
+		"the same":              {runs(100, 500, 6), runs(100, 500, 6), "no difference seen.", VerdictSame},
+		"too few":               {runs(100, 500, 2), runs(100, 1500, 2), "too few runs for a verdict.", VerdictTooFew},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Compare(c.a, c.b)
@@ -46,6 +48,9 @@ func TestStagesCompared(t *testing.T) {
 			var stages []string
 			for _, s := range got.Stages.Stages {
 				stages = append(stages, s.API+" "+s.Stage)
+				if want, is := c.synced, s.Stage == "synced"; is && s.Verdict != want {
+					t.Errorf("synced is %s, want %s: %+v", s.Verdict, want, s)
+				}
 			}
 			if want := []string{"Produce queued", "Produce appended", "Produce synced", "Produce total"}; !slices.Equal(stages, want) {
 				t.Errorf("%v", stages)

@@ -159,8 +159,9 @@ func (s Search) next(f Found) float64 {
 func HeldBacklog(r *Report, limit int64) (broken string) {
 	due := func(seconds float64) int64 { return int64(r.Config.RatePerSecond * min(seconds, r.WindowSeconds)) }
 	limit = min(limit, max(due(r.WindowSeconds)/100, 1))
-	var acknowledged, consumed, first int64
-	for _, s := range r.Seconds {
+	var acknowledged, first int64
+	waiting := r.Waiting()
+	for i, s := range r.Seconds {
 		if float64(s.Second) >= r.WindowSeconds {
 			break
 		}
@@ -172,12 +173,8 @@ func HeldBacklog(r *Report, limit int64) (broken string) {
 		if behind-first > limit {
 			return fmt.Sprintf("producers fell %d records behind the schedule", behind-first)
 		}
-		if s.Consumed == nil {
-			continue
-		}
-		consumed += s.Consumed.Records
-		if waiting := acknowledged*int64(max(r.Config.Subscriptions, 1)) - consumed; waiting > limit {
-			return fmt.Sprintf("consumers were %d records behind what was acknowledged", waiting)
+		if s.Consumed != nil && waiting[i] > limit {
+			return fmt.Sprintf("consumers were %d records behind what was acknowledged", waiting[i])
 		}
 	}
 	return ""

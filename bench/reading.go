@@ -17,7 +17,7 @@ func (r *Report) Reading() string {
 		said = "Nothing was acknowledged."
 	case r.Loop == "closed":
 		said = fmt.Sprintf("With %s out at all times, %s records/s (%s) were acknowledged, half of the requests within %s and 99 %% within %s.",
-			counted(r.Config.Producers*max(r.Config.MaxInFlight, 1), "request"), FormatCount(p.RecordsPerSecond), FormatBytes(p.BytesPerSecond), FormatLatency(p.Latency.P50Us), FormatLatency(p.Latency.P99Us))
+			Counted(r.Config.Producers*max(r.Config.MaxInFlight, 1), "request"), FormatCount(p.RecordsPerSecond), FormatBytes(p.BytesPerSecond), FormatLatency(p.Latency.P50Us), FormatLatency(p.Latency.P99Us))
 	default:
 		said = fmt.Sprintf("At %s records/s (%s), half were acknowledged within %s of the instant at which they were due, 99 %% within %s, and the slowest after %s.",
 			FormatCount(p.RecordsPerSecond), FormatBytes(p.BytesPerSecond), FormatLatency(p.Latency.P50Us), FormatLatency(p.Latency.P99Us), FormatLatency(p.Latency.MaxUs))
@@ -34,7 +34,8 @@ func (r *Report) Reading() string {
 	return said
 }
 
-func counted(n int, noun string) string {
+// Counted is a number of things: 1 request, 12,500 requests.
+func Counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -52,6 +53,14 @@ func FormatLatency(us float64) string {
 		return threeDigits(us/1e3) + " ms"
 	}
 	return threeDigits(us/1e6) + " s"
+}
+
+// FormatDifference is FormatLatency of a difference, with its sign.
+func FormatDifference(us float64) string {
+	if us < 0 {
+		return "-" + FormatLatency(-us)
+	}
+	return "+" + FormatLatency(us)
 }
 
 // FormatDuration is FormatLatency of a duration.

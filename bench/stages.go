@@ -20,7 +20,8 @@ const stageMetric = "ringmill_request_stage_seconds"
 // stageOrder is the way of a request. The stages received and throttled are outside of the total.
 var stageOrder = []string{"received", "queued", "handled", "mailbox", "purgatory", "appended", "synced", "replicated", "sent", "throttled"}
 
-const stageTotal = "total"
+// StageTotal is what all of a request is called beside its stages.
+const StageTotal = "total"
 
 func outsideTotal(stage string) bool { return stage == "received" || stage == "throttled" }
 
@@ -244,7 +245,7 @@ type RequestStages struct {
 // figures are the kinds of requests that were answered, those of records first.
 func (c stageCounts) figures() (all []RequestStages) {
 	for key, total := range c {
-		if key.stage == stageTotal && total.count() > 0 {
+		if key.stage == StageTotal && total.count() > 0 {
 			all = append(all, c.request(key.api, total))
 		}
 	}

@@ -135,20 +135,12 @@ func benchStagesCompared(w io.Writer, c *bench.StageComparison) {
 	}
 	var rows [][]string
 	for _, f := range c.Stages {
-		rows = append(rows, []string{f.API + " " + f.Stage, bench.FormatLatency(f.A), bench.FormatLatency(f.B), signed(f.B - f.A), f.Verdict})
+		rows = append(rows, []string{f.API + " " + f.Stage, bench.FormatLatency(f.A), bench.FormatLatency(f.B), bench.FormatDifference(f.B - f.A), f.Verdict})
 	}
 	table(w, []string{"IN THE NODE, MEAN", "A", "B", "B-A", "B IS"}, rows)
 	for _, said := range c.Readings {
 		fmt.Fprintln(w, said)
 	}
-}
-
-// signed is a difference of latencies, in microseconds.
-func signed(us float64) string {
-	if us < 0 {
-		return "-" + bench.FormatLatency(-us)
-	}
-	return "+" + bench.FormatLatency(us)
 }
 
 // figure writes a measured value: four digits of it, and what is larger as a whole number.

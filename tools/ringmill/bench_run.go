@@ -363,7 +363,9 @@ func benchSummary(w io.Writer, r *bench.Report) {
 		add("generator late", r.Lag)
 	}
 	table(w, []string{"MS", "MEAN", "P50", "P90", "P99", "P99.9", "MAX"}, rows)
-	benchBacklog(w, r.Backlog)
+	if r.Backlog != nil {
+		fmt.Fprintln(w, r.Backlog.Reading())
+	}
 	benchClient(w, &r.Client)
 	benchProcesses(w, r.Processes)
 	benchStages(w, r.Stages)
@@ -375,19 +377,6 @@ func benchSummary(w io.Writer, r *bench.Report) {
 		fmt.Fprintf(w, "PARTIAL: the run broke off after %.1f of %.1f s\n", r.ElapsedSeconds, r.WindowSeconds)
 	case bench.VerdictInvalid:
 		fmt.Fprintf(w, "INVALID: %s\n", strings.Join(r.Reasons, "; "))
-	}
-}
-
-func benchBacklog(w io.Writer, b *bench.BacklogFigure) {
-	switch {
-	case b == nil:
-	case b.Records == 0:
-		fmt.Fprintf(w, "the backlog of %d bytes was not built\n", b.Bytes)
-	case b.DrainSeconds == 0:
-		fmt.Fprintf(w, "a backlog of %d records, built in %.1f s, was not drained\n", b.Records, b.BuildSeconds)
-	default:
-		fmt.Fprintf(w, "a backlog of %d records, built in %.1f s, was drained to %d in %.1f s: %.0f records/s consumed beside %.0f produced\n",
-			b.Records, b.BuildSeconds, b.LeftRecords, b.DrainSeconds, b.ConsumedPerSecond, b.ProducedPerSecond)
 	}
 }
 
