@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,26 +46,32 @@ func TestBenchPages(t *testing.T) {
 	if keep := os.Getenv("RINGMILL_TEST_KEEP"); keep != "" {
 		dir = keep // the screenshots can be looked at
 	}
-	var results []string
-	for _, rate := range []string{"200", "600", "2000"} {
-		result := filepath.Join(dir, rate+".json")
+	measure := func(page, result string, flags ...string) {
 		// a busy machine makes a run invalid, whose page is one too
-		_, stderr, _ := harness.Command{Argv: harness.RingmillCommand(t, "bench", "run", "-b", node.Address, "--client", "franz", "--rate", rate, "--duration", "3s", "--warm-up", "500ms", "-p", "2",
-			"--result", result, "--report", filepath.Join(dir, "run.html"))}.Try()
-		if _, err := os.Stat(result); err != nil {
+		_, stderr, _ := harness.Command{Argv: harness.RingmillCommand(t, append([]string{"bench", "run", "-b", node.Address, "--node-metrics", node.HTTP, "--warm-up", "500ms", "-p", "2",
+			"--result", filepath.Join(dir, result), "--report", filepath.Join(dir, page)}, flags...)...)}.Try()
+		if _, err := os.Stat(filepath.Join(dir, page)); err != nil {
 			t.Fatalf("%v\n%s", err, stderr)
 		}
-		results = append(results, result)
 	}
-	harness.Command{Argv: harness.RingmillCommand(t, append([]string{"bench", "report", "--html", filepath.Join(dir, "several.html")}, results...)...)}.Output(t)
+	report := []string{"bench", "report", "--html", filepath.Join(dir, "several.html")}
+	for _, rate := range []string{"200", "600", "2000"} {
+		measure("run.html", rate+".json", "--client", "franz", "--rate", rate, "--duration", "3s")
+		report = append(report, filepath.Join(dir, rate+".json"))
+	}
+	harness.Command{Argv: harness.RingmillCommand(t, report...)}.Output(t)
+	measure("backlog.html", "backlog.json", "--rate", "5000", "--backlog", "500000", "--duration", "2s")
 	// those of longer measurements are made of results that bench/page keeps
 	kept, err := filepath.Abs("../bench/page/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, wantPlots := range map[string]map[string]int{ // the lines that are to have three points or more
-		"run":     {"section-percentiles": 3, "section-latency": 3, "section-throughput": 2, "section-parts": 0, "section-parts-time": 3},
+		"run":     {"section-percentiles": 3, "section-latency": 3, "section-throughput": 2, "section-parts": 0, "section-parts-time": 3, "section-stages-produce": 0, "section-stages-fetch": 0},
+		"backlog": {"section-percentiles": 3, "section-latency": 3, "section-throughput": 2, "section-backlog": 1, "section-parts": 0, "section-parts-time": 3, "section-stages-produce": 0, "section-stages-fetch": 0},
 		"several": {"section-curve": 3, "section-percentiles": 3},
+		"ab":      {"section-ratios": 0, "section-p99": 2, "section-rate": 2, "section-stages-produce": 0, "section-stages-fetch": 0},
+		"choices": {"section-rates": 0, "section-latencies": 0, "section-stages-produce": 0},
 		"sweep":   {"section-rates": 0, "section-latencies": 0, "section-runs": 3},
 		"compare": {"section-ratios": 0, "section-p99": 2, "section-rate": 2},
 		"quick":   {"section-shares": 0, "section-curve": 3, "section-percentiles": 3},
@@ -72,7 +79,7 @@ func TestBenchPages(t *testing.T) {
 		for _, view := range views {
 			t.Run(fmt.Sprintf("%s/%d/%s", name, view.Width, view.Scheme), func(t *testing.T) {
 				from := dir
-				if name != "run" && name != "several" {
+				if !slices.Contains([]string{"run", "several", "backlog"}, name) {
 					from = kept
 				}
 				p := browser.Open(t, filepath.Join(from, name+".html"), view)

@@ -1,7 +1,9 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ringmill/ringmill/bench"
@@ -33,25 +35,87 @@ func beside(r *bench.Report) (all []section) {
 
 // stagesOf splits the mean of a kind of request by the stages in the node.
 func stagesOf(q *bench.RequestStages, nodes []string) section {
-	title := "In the node: " + shownRequests[q.API]
-	p := parts{id: "stages-" + strings.ToLower(q.API), title: title}
-	s := section{ID: p.id, Title: title, Table: grid{Caption: "Stages of " + shownRequests[q.API], Head: []string{"", "requests", "mean", "50 %", "99 %", "of the mean"}}}
-	var words []string
+	s := section{Table: grid{Caption: "Stages of " + shownRequests[q.API], Head: []string{"", "requests", "mean", "50 %", "99 %", "of the mean"}}}
+	var whole bar
 	for _, f := range q.Stages {
 		percent := "–"
-		if style, inTotal := stageStyles[f.Stage]; inTotal {
+		if whole.addStage(f.Stage, f.MeanUs) {
 			percent = fmt.Sprintf("%.1f %%", f.Share*100)
-			words = append(words, f.Stage+" "+percent)
-			p.shares = append(p.shares, share{f.Stage, style, f.MeanUs})
-			s.Legend = append(s.Legend, entry{style, f.Stage, true})
 		}
-		s.Table.Rows = append(s.Table.Rows, []string{f.Stage, bench.FormatCount(float64(f.Count)), bench.FormatLatency(f.MeanUs), bench.FormatLatency(f.P50Us), bench.FormatLatency(f.P99Us), percent})
+		s.Table.Rows = append(s.Table.Rows, []string{f.Stage, count(f.Count), bench.FormatLatency(f.MeanUs), bench.FormatLatency(f.P50Us), bench.FormatLatency(f.P99Us), percent})
 	}
-	s.Table.Rows = append(s.Table.Rows, []string{"total", bench.FormatCount(float64(q.Count)), bench.FormatLatency(q.MeanUs), bench.FormatLatency(q.P50Us), bench.FormatLatency(q.P99Us), ""})
-	p.desc = "A bar of the stages of the mean: " + strings.Join(words, ", ") + "."
-	s.Plot = p.svg()
+	s.Table.Rows = append(s.Table.Rows, []string{bench.StageTotal, count(q.Count), bench.FormatLatency(q.MeanUs), bench.FormatLatency(q.P50Us), bench.FormatLatency(q.P99Us), ""})
 	s.Note = q.Reading + " As " + strings.Join(nodes, ", ") + " said, of what was answered in the window; a request that did not pass a stage was in it for no time."
+	s.drawStages("In the node: ", q.API, "A bar of the stages of the mean: "+whole.words()+".", whole)
 	return s
+}
+
+// addStage adds a stage's mean, in microseconds; false if the stage is not of those that add up to the total.
+func (b *bar) addStage(stage string, us float64) bool {
+	style, inTotal := stageStyles[stage]
+	if inTotal {
+		b.shares = append(b.shares, share{stage, style, us})
+	}
+	return inTotal
+}
+
+// drawStages makes the section one of the stages of a kind of request.
+func (s *section) drawStages(where, api, desc string, bars ...bar) {
+	p := parts{id: "stages-" + strings.ToLower(api), title: where + shownRequests[api], desc: desc, bars: bars}
+	s.ID, s.Title, s.Plot, s.Legend = p.id, p.title, p.svg(), p.legend()
+}
+
+// stagesCompared show what the stages of each kind of request took on both sides, with the sentence on what makes the difference.
+func stagesCompared(c *bench.StageComparison) (all []section) {
+	for from, n := 0, 0; from < len(c.Stages); n++ {
+		api := c.Stages[from].API
+		s := section{Note: c.Readings[n] + " Means of all requests, which add up; medians of the runs.",
+			Table: grid{Caption: "Stages of " + shownRequests[api], Head: []string{"", "A", "B", "B-A", "B is"}}}
+		a, b := bar{name: "A"}, bar{name: "B"}
+		for ; from < len(c.Stages) && c.Stages[from].API == api; from++ {
+			f := &c.Stages[from]
+			if a.addStage(f.Stage, f.A) {
+				b.addStage(f.Stage, f.B)
+			}
+			s.Table.Rows = append(s.Table.Rows, []string{f.Stage, bench.FormatLatency(f.A), bench.FormatLatency(f.B), bench.FormatDifference(f.B - f.A), f.Verdict})
+		}
+		s.drawStages("In the nodes: ", api, fmt.Sprintf("Two bars of the stages of the mean, on one scale. A: %s. B: %s.", a.words(), b.words()), a, b)
+		all = append(all, s)
+	}
+	return all
+}
+
+// stagesBySettings show where the time of produces went with each choice of settings; false if no node said.
+func stagesBySettings(s *bench.Sweep) (section, bool) {
+	const api = "Produce"
+	measures, points := bench.StageMeasures(api), shownPoints(s)
+	measures = slices.DeleteFunc(measures, func(m bench.Measure) bool {
+		return !slices.ContainsFunc(points, func(p *bench.SweepPoint) bool { _, has := m.Median(p.Shown()); return has })
+	})
+	if len(measures) == 0 {
+		return section{}, false
+	}
+	shown := section{Note: "Means of all requests, which add up; medians of the runs.", Table: grid{Caption: "Stages of " + shownRequests[api], Head: []string{"", "p99 made by"}}}
+	for _, m := range measures {
+		shown.Table.Head = append(shown.Table.Head, m.Name)
+	}
+	desc, bars := "A bar of the stages of the mean for each choice of settings, on one scale.", []bar{}
+	for _, p := range points {
+		b := bar{name: nameOf(p)}
+		row := []string{b.name, cmp.Or(bench.P99Stage(p.Shown(), api), "–")}
+		for _, m := range measures {
+			us, has := m.Median(p.Shown()) // NaN if it has none
+			row = append(row, latencyCell(us))
+			if !has {
+				us = 0 // a share all the same, so that the legend has all stages in their order
+			}
+			b.addStage(m.Name, us)
+		}
+		desc += " " + b.name + ": " + b.words() + "."
+		bars, shown.Table.Rows = append(bars, b), append(shown.Table.Rows, row)
+	}
+	shown.drawStages("In the nodes: ", api, desc, bars...)
+	return shown, true
 }
 
 // processes is what was used beside the run.
@@ -67,8 +131,8 @@ func processes(all []bench.ProcessFigure) section {
 		if p.DiskReadBytes != nil {
 			read, written = mebibytes(*p.DiskReadBytes), mebibytes(*p.DiskWrittenBytes)
 		}
-		s.Table.Rows = append(s.Table.Rows, []string{fmt.Sprintf("%d %s", p.PID, p.Command), fmt.Sprintf("%.2f", p.Processors), bench.FormatCount(float64(p.VoluntarySwitches)),
-			bench.FormatCount(float64(p.InvoluntarySwitches)), wait, mebibytes(p.ResidentBytes), mebibytes(p.PeakBytes), read, written})
+		s.Table.Rows = append(s.Table.Rows, []string{fmt.Sprintf("%d %s", p.PID, p.Command), fmt.Sprintf("%.2f", p.Processors), count(p.VoluntarySwitches),
+			count(p.InvoluntarySwitches), wait, mebibytes(p.ResidentBytes), mebibytes(p.PeakBytes), read, written})
 	}
 	return s
 }

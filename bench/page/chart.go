@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -13,8 +14,9 @@ type chart struct {
 	title, desc string // for who cannot see it
 	x, y        axis
 	lines       []line
-	// beyond, if above 0, is from where on x is shaded.
+	// beyond, if above 0, is from where on x is shaded; marks are where it has upright lines.
 	beyond float64
+	marks  []float64
 }
 
 type axis struct {
@@ -72,6 +74,9 @@ func (c *chart) draw(on sheet) template.HTML {
 	}
 	d.yAxis(c.y)
 	d.xAxis(c.x)
+	for _, at := range c.marks {
+		fmt.Fprintf(d, `<path class="mark" d="M%.1f %.1fV%.1f"/>`, d.x(c.x.scale.at(at)), d.y(0), d.y(1))
+	}
 	for _, l := range c.lines {
 		d.line(c, l)
 	}
@@ -176,11 +181,17 @@ func extent(lines []line) (least, most float64) {
 	return least, most
 }
 
-// parts is a bar of shares of a whole.
+// parts are bars of shares, one below the other on one scale.
 type parts struct {
 	id          string
 	title, desc string
-	shares      []share
+	bars        []bar
+}
+
+// bar is the shares of a whole; it has no name if it is alone.
+type bar struct {
+	name   string
+	shares []share
 }
 
 // share is a part of a bar, in microseconds.
@@ -190,23 +201,70 @@ type share struct {
 	us    float64
 }
 
-func (p *parts) svg() template.HTML {
-	return p.draw(sheet{"wide", wide.width, barHeight}) + p.draw(sheet{"narrow", narrow.width, barHeight})
+// whole is the sum of the shares, in microseconds, and above 0.
+func (b *bar) whole() float64 {
+	whole := 1e-9
+	for _, s := range b.shares {
+		whole += s.us
+	}
+	return whole
 }
 
-const barHeight = 44.0
+// words name the shares with their parts of the whole, for who cannot see the bar.
+func (b *bar) words() string {
+	var words []string
+	for _, s := range b.shares {
+		words = append(words, fmt.Sprintf("%s %.1f %%", s.name, s.us/b.whole()*100))
+	}
+	return strings.Join(words, ", ")
+}
+
+// legend names what the bars have, each once.
+func (p *parts) legend() (all []entry) {
+	for _, b := range p.bars {
+		for _, s := range b.shares {
+			if e := (entry{s.style, s.name, true}); !slices.Contains(all, e) {
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+// A bar has its name above it.
+const (
+	barHeight     = 44.0
+	barNameHeight = 20.0
+)
+
+func (p *parts) svg() template.HTML {
+	height := 0.0
+	for _, b := range p.bars {
+		if height += barHeight; b.name != "" {
+			height += barNameHeight
+		}
+	}
+	return p.draw(sheet{"wide", wide.width, height}) + p.draw(sheet{"narrow", narrow.width, height})
+}
 
 func (p *parts) draw(on sheet) template.HTML {
 	d := newDrawing(on, p.id, p.title, p.desc)
-	whole := 0.0
-	for _, s := range p.shares {
-		whole += s.us
+	most, top := 0.0, 0.0
+	for _, b := range p.bars {
+		most = max(most, b.whole())
 	}
-	at := 0.0
-	for _, s := range p.shares {
-		width := s.us / max(whole, 1e-9) * on.width
-		fmt.Fprintf(d, `<rect class="part s%d" x="%.1f" y="2" width="%.1f" height="%.1f"/>`, s.style, at, width, barHeight-4)
-		at += width
+	for _, b := range p.bars {
+		if b.name != "" {
+			d.text("row", 0, top+15, b.name)
+			top += barNameHeight
+		}
+		at := 0.0
+		for _, s := range b.shares {
+			width := s.us / most * on.width
+			fmt.Fprintf(d, `<rect class="part s%d" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, s.style, at, top+2, width, barHeight-4)
+			at += width
+		}
+		top += barHeight
 	}
 	return d.close()
 }

@@ -17,6 +17,9 @@ func Compare(w io.Writer, c *bench.Comparison, sideA, sideB []*bench.Report, com
 	if len(c.Figures) > 0 {
 		d.Sections = append(d.Sections, ratiosOf(c), runsOf("p99", "Response at 99 %, run by run", sideA, sideB), runsOf("rate", "Rate, run by run", sideA, sideB))
 	}
+	if c.Stages != nil {
+		d.Sections = append(d.Sections, stagesCompared(c.Stages)...)
+	}
 	if len(c.Differs) > 0 {
 		g := grid{Caption: "What differs", Head: []string{"", "A, B"}}
 		for _, text := range c.Differs {
@@ -35,14 +38,14 @@ func verdictOfComparison(c *bench.Comparison) verdict {
 		of   *bench.Side
 	}{{"A", &c.A}, {"B", &c.B}} {
 		if side.of.LostRequests > 0 {
-			v.Reasons = append(v.Reasons, fmt.Sprintf("%s: %s acknowledged requests reached no consumer", side.name, bench.FormatCount(float64(side.of.LostRequests))))
+			v.Reasons = append(v.Reasons, fmt.Sprintf("%s: %s acknowledged requests reached no consumer", side.name, count(side.of.LostRequests)))
 		}
 		if side.of.Runs == 0 {
 			v.Reasons = append(v.Reasons, side.name+": it has no valid run")
 		}
 	}
 	if len(v.Reasons) > 0 {
-		v.Class, v.Word = bench.VerdictInvalid, "Invalid: the figures are not to be believed"
+		v.Class, v.Word = bench.VerdictInvalid, notBelieved
 	}
 	return v
 }
@@ -82,7 +85,7 @@ func factsOfSide(name string, s *bench.Side) facts {
 func ratiosOf(c *bench.Comparison) section {
 	chart := rowChart{id: "ratios", title: "B against A", mark: 1, x: axis{"B/A, on a logarithmic scale", nil},
 		desc: "For each measure a bar over the interval that holds the ratio of B to A in 95 of 100 cases, with a dot at the ratio; a line at 1."}
-	g := grid{Caption: "Measures", Head: []string{"", "A", "B", "B/A", "95 % interval", "P", "run to run", "B is"}}
+	g := grid{Caption: "Measures", Head: []string{"", "A", "B", "B/A", "B is", "95\u00a0% interval", "P", "run to run"}}
 	least, most := 1.0, 1.0
 	for _, f := range c.Figures {
 		low, high, interval := f.Ratio, f.Ratio, "–"
@@ -95,8 +98,8 @@ func ratiosOf(c *bench.Comparison) section {
 			style = 5
 		}
 		chart.rows = append(chart.rows, row{name: f.Measure + ": " + f.Verdict, style: style, from: low, to: high, at: f.Ratio})
-		g.Rows = append(g.Rows, []string{f.Measure, fmt.Sprintf("%.4g %s", f.A, f.Unit), fmt.Sprintf("%.4g %s", f.B, f.Unit), fmt.Sprintf("%.3f", f.Ratio), interval,
-			fmt.Sprintf("%.3f", f.P), fmt.Sprintf("%.1f %%", f.Noise*100), f.Verdict})
+		g.Rows = append(g.Rows, []string{f.Measure, measured(f.A, f.Unit), measured(f.B, f.Unit), fmt.Sprintf("%.3f", f.Ratio), f.Verdict, interval,
+			fmt.Sprintf("%.3f", f.P), fmt.Sprintf("%.1f %%", f.Noise*100)})
 	}
 	chart.x.scale = newRatios(least, most)
 	return section{ID: "ratios", Title: "B against A", Plot: chart.svg(), Table: g, Note: "The ratio with the interval that holds it in 95 of 100 cases; where it leaves out 1, the difference is beyond doubt."}
@@ -104,28 +107,19 @@ func ratiosOf(c *bench.Comparison) section {
 
 // runsOf draws a measure over the valid runs of both sides in their order, so that a trend can be seen.
 func runsOf(measure, title string, sides ...[]*bench.Report) section {
-	m, err := bench.MeasureNamed(measure)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
+	m := measureNamed(measure)
 	var lines []line
 	g := grid{Caption: title, Head: []string{"run"}}
 	most := 0
 	for i, name := range []string{"A", "B"} {
 		l := line{name: name, style: i}
 		for n, value := range m.Sample(inOrder(sides[i])) {
-			if m.Unit == "ms" {
-				value *= 1e3
-			}
-			l.points = append(l.points, point{x: float64(n + 1), y: value})
+			l.points = append(l.points, point{x: float64(n + 1), y: value * perUnit(m.Unit)})
 		}
 		lines, most = append(lines, l), max(most, len(l.points))
 		g.Head = append(g.Head, name)
 	}
-	label := rateLabel
-	if m.Unit == "ms" {
-		label = latencyLabel
-	}
+	label := labelOf(m.Unit)
 	for n := range most {
 		cells := []string{fmt.Sprint(n + 1)}
 		for _, l := range lines {

@@ -20,19 +20,19 @@ func configurationOf(r *bench.Report) facts {
 	}
 	f := facts{Title: "Configuration", Rows: [][2]string{
 		{"nodes", strings.Join(c.Addresses, ", ")},
-		{"topic", fmt.Sprintf("%s, %d partitions, %s", c.Topic, c.Partitions, replicas(c.ReplicationFactor))},
+		{"topic", fmt.Sprintf("%s, %s, %s", c.Topic, bench.Counted(c.Partitions, "partition"), replicas(c.ReplicationFactor))},
 		{"rate", rate},
 		{"records", recordsOf(c)},
 		{"client", clientsOf(c)},
 		{"acks", acks(c.Acks)},
 	}}
 	if c.BatchRecords > 0 {
-		f.Rows = append(f.Rows, [2]string{"requests", fmt.Sprintf("%d records each, up to %d out on a connection", c.BatchRecords, c.MaxInFlight)})
+		f.Rows = append(f.Rows, [2]string{"requests", fmt.Sprintf("%s each, up to %d out on a connection", bench.Counted(c.BatchRecords, "record"), c.MaxInFlight)})
 	} else {
 		f.Rows = append(f.Rows, [2]string{"batches", fmt.Sprintf("codec %s, linger %g ms", c.Codec, c.LingerSeconds*1e3)})
 	}
 	if c.TransactionRecords > 0 {
-		f.Rows = append(f.Rows, [2]string{"transactions", fmt.Sprintf("of %s records", bench.FormatCount(float64(c.TransactionRecords)))})
+		f.Rows = append(f.Rows, [2]string{"transactions", "of " + bench.Counted(c.TransactionRecords, "record")})
 	}
 	for _, of := range []struct {
 		name       string
@@ -43,14 +43,26 @@ func configurationOf(r *bench.Report) facts {
 		}
 	}
 	f.Rows = append(f.Rows,
-		[2]string{"time", fmt.Sprintf("%g s left out, then %g s measured, of which there were %.3g", c.WarmUpSeconds, r.WindowSeconds, r.ElapsedSeconds)},
+		[2]string{"time", timeOf(r)},
 		[2]string{"client's CPU", fmt.Sprintf("%.0f %% of %d processors", r.Client.Share*100, r.Client.Processors)},
-		[2]string{"lost", fmt.Sprintf("%s of %s acknowledged requests", bench.FormatCount(float64(r.LostRequests)), bench.FormatCount(float64(r.DueRequests)))})
+		[2]string{"lost", fmt.Sprintf("%s of %s acknowledged requests", count(r.LostRequests), count(r.DueRequests))})
 	return f
 }
 
+// timeOf is how long was measured, and what for.
+func timeOf(r *bench.Report) string {
+	said := fmt.Sprintf("%g s left out, then %.4g s measured", r.Config.WarmUpSeconds, r.WindowSeconds)
+	if r.Verdict == bench.VerdictPartial {
+		said = fmt.Sprintf("%g s left out, then %.4g of %.4g s measured", r.Config.WarmUpSeconds, r.ElapsedSeconds, r.WindowSeconds)
+	}
+	if c := &r.Config; c.BacklogBytes > 0 {
+		said += fmt.Sprintf(", of which %g s after %.4g %% of a backlog of %s bytes were read", c.DurationSeconds, c.BacklogDrained*100, count(c.BacklogBytes))
+	}
+	return said
+}
+
 func clientsOf(c *bench.ReportConfig) string {
-	said := fmt.Sprintf("%s, %d producers, %d consumers", c.Client, c.Producers, c.Consumers)
+	said := fmt.Sprintf("%s, %s, %s", c.Client, bench.Counted(c.Producers, "producer"), bench.Counted(c.Consumers, "consumer"))
 	if c.Subscriptions > 1 {
 		said += fmt.Sprintf(" of each of %d subscriptions", c.Subscriptions)
 	}
@@ -75,7 +87,7 @@ func recordsOf(c *bench.ReportConfig) string {
 		said = fmt.Sprintf("%s, %d bytes in the mean", c.Values, c.RecordBytes)
 	}
 	if c.Keys > 0 {
-		said += ", " + bench.FormatCount(float64(c.Keys)) + " keys"
+		said += ", " + count(c.Keys) + " keys"
 		if c.KeyChoice != "" {
 			said += ", " + c.KeyChoice
 		}
@@ -87,7 +99,7 @@ func replicas(n int) string {
 	if n < 0 {
 		return "replicas by the cluster's default"
 	}
-	return fmt.Sprintf("%d replicas", n)
+	return bench.Counted(n, "replica")
 }
 
 func acks(n int16) string {

@@ -13,9 +13,11 @@ const (
 	rowsMax   = 120
 )
 
-// span is some seconds of a run: latencies are the greatest of any of them, counts their sums.
+// span is some seconds of a run: latencies, in microseconds, are the greatest of any of them, counts their sums.
 type span struct {
 	from, seconds      int
+	within             float64 // seconds of them that lie in the window
+	waiting            float64 // records for consumers, at their end
 	p50, p99, most     float64 // of what was acknowledged in them; NaN if nothing was
 	service, lag       float64 // p99; NaN if there was none
 	produced, consumed float64 // records
@@ -24,13 +26,16 @@ type span struct {
 }
 
 // spans takes the seconds together so that there are no more than most.
-func spans(seconds []bench.SecondFigures, most int) (all []span) {
-	each := max(1, (len(seconds)+most-1)/most)
-	for at := 0; at < len(seconds); at += each {
+func spans(r *bench.Report, most int) (all []span) {
+	each := max(1, (len(r.Seconds)+most-1)/most)
+	waiting := r.Waiting()
+	for at := 0; at < len(r.Seconds); at += each {
 		s := span{from: at, p50: math.NaN(), p99: math.NaN(), most: math.NaN(), service: math.NaN(), lag: math.NaN(), consumedP99: math.NaN()}
-		for _, second := range seconds[at:min(at+each, len(seconds))] {
+		for _, second := range r.Seconds[at:min(at+each, len(r.Seconds))] {
 			s.add(second)
 		}
+		s.within = min(max(r.ElapsedSeconds-float64(at), 0), float64(s.seconds))
+		s.waiting = float64(waiting[at+s.seconds-1])
 		all = append(all, s)
 	}
 	return all
@@ -86,8 +91,14 @@ func over(all []span, name string, style int, of func(*span) float64) line {
 	return l
 }
 
-// perSecond makes a count a rate; the last second of a partial run was not a whole one.
-func (s *span) perSecond(count float64) float64 { return count / float64(s.seconds) }
+// perSecond makes a count a rate, by the part of the seconds that lies in the window if that is most of them: a backlog's window, and one that broke
+// off, end anywhere in a second.
+func (s *span) perSecond(count float64) float64 {
+	if whole := float64(s.seconds); s.within < whole/2 {
+		return count / whole
+	}
+	return count / s.within
+}
 
 // timed is a chart over the seconds of a run.
 func timed(r *bench.Report, id, title, desc string, lines []line) chart {
@@ -104,7 +115,7 @@ func together(all []span, what string) string {
 }
 
 func latencyOverTime(r *bench.Report) section {
-	all := spans(r.Seconds, pointsMax)
+	all := spans(r, pointsMax)
 	lines := []line{
 		over(all, "50 %", 0, func(s *span) float64 { return s.p50 }),
 		over(all, "99 %", 1, func(s *span) float64 { return s.p99 }),
@@ -119,18 +130,24 @@ func latencyOverTime(r *bench.Report) section {
 
 func secondsTable(r *bench.Report) grid {
 	g := grid{Caption: "Seconds of the window", Head: []string{"second", "records/s", "50 %", "99 %", "greatest"}}
-	all := spans(r.Seconds, rowsMax)
+	all := spans(r, rowsMax)
 	for i := range all {
 		s := &all[i]
 		row := []string{s.name(), bench.FormatCount(s.perSecond(s.produced)), latencyCell(s.p50), latencyCell(s.p99), latencyCell(s.most)}
 		if r.Consumed != nil {
 			row = append(row, bench.FormatCount(s.perSecond(s.consumed)), latencyCell(s.consumedP99))
 		}
-		row = append(row, bench.FormatCount(float64(s.errors)))
+		if r.Backlog != nil {
+			row = append(row, bench.FormatCount(s.waiting))
+		}
+		row = append(row, count(s.errors))
 		g.Rows = append(g.Rows, row)
 	}
 	if r.Consumed != nil {
 		g.Head = append(g.Head, "consumed/s", "end to end 99\u00a0%")
+	}
+	if r.Backlog != nil {
+		g.Head = append(g.Head, "waiting")
 	}
 	g.Head = append(g.Head, "errors")
 	return g
@@ -145,7 +162,7 @@ func latencyCell(us float64) string {
 }
 
 func throughputOverTime(r *bench.Report) section {
-	all := spans(r.Seconds, pointsMax)
+	all := spans(r, pointsMax)
 	lines := []line{over(all, "produced", 0, func(s *span) float64 { return s.perSecond(s.produced) })}
 	if r.Consumed != nil {
 		lines = append(lines, over(all, "consumed", 1, func(s *span) float64 { return s.perSecond(s.consumed) }))
@@ -177,7 +194,7 @@ func failures(all []span) line {
 func throughputTable(r *bench.Report) grid {
 	g := grid{Caption: "Throughput", Head: []string{"", "records", "records/s", "bytes/s", "errors"}}
 	add := func(name string, s *bench.ReportStream) {
-		g.Rows = append(g.Rows, []string{name, bench.FormatCount(float64(s.Records)), bench.FormatCount(s.RecordsPerSecond), bench.FormatBytes(s.BytesPerSecond), bench.FormatCount(float64(s.Errors))})
+		g.Rows = append(g.Rows, []string{name, count(s.Records), bench.FormatCount(s.RecordsPerSecond), bench.FormatBytes(s.BytesPerSecond), count(s.Errors)})
 	}
 	add("produced", &r.Produced)
 	if r.Consumed != nil {
@@ -188,7 +205,7 @@ func throughputTable(r *bench.Report) grid {
 
 // partsOverTime shows second by second whether the node, the line before it or the generator made the response.
 func partsOverTime(r *bench.Report) section {
-	all := spans(r.Seconds, pointsMax)
+	all := spans(r, pointsMax)
 	lines := []line{
 		over(all, "response", 0, func(s *span) float64 { return s.p99 }),
 		over(all, "from sending", 2, func(s *span) float64 { return s.service }),
@@ -198,7 +215,7 @@ func partsOverTime(r *bench.Report) section {
 	low, high := extent(lines)
 	c.y = axis{"", newLogarithmic(low, high, latencyLabel)}
 	g := grid{Caption: "99th percentiles", Head: []string{"second", "response", "from sending", "generator late"}}
-	rows := spans(r.Seconds, rowsMax)
+	rows := spans(r, rowsMax)
 	for i := range rows {
 		s := &rows[i]
 		g.Rows = append(g.Rows, []string{s.name(), latencyCell(s.p99), latencyCell(s.service), latencyCell(s.lag)})

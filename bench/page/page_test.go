@@ -18,23 +18,35 @@ import (
 	"github.com/ringmill/ringmill/bench/quick"
 )
 
-var update = flag.Bool("update", false, "write testdata/*.html from what is made of testdata/run.json")
+var update = flag.Bool("update", false, "write testdata/*.html from what is made of testdata/*.json")
 
 // fixed is a result of a run in which the node was frozen for 1.5 s, changed.
 func fixed(t *testing.T, changes ...func(*bench.Report)) *bench.Report {
 	t.Helper()
-	text, err := os.ReadFile("testdata/run.json")
+	r := read[bench.Report](t, "run.json")[0]
+	for _, change := range changes {
+		change(r)
+	}
+	return r
+}
+
+// read are results that testdata has as bench run, ab and sweep wrote them, the last two without seconds and histograms.
+func read[R any](t *testing.T, file string) (all []*R) {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r bench.Report
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
+	defer f.Close()
+	for d := json.NewDecoder(f); ; {
+		r := new(R)
+		if err := d.Decode(r); err == io.EOF {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
 	}
-	for _, change := range changes {
-		change(&r)
-	}
-	return &r
 }
 
 // ofRate makes it another one.
@@ -91,6 +103,32 @@ func against(t *testing.T, a, b []*bench.Report) *bench.Comparison {
 	return c
 }
 
+// Where nodes of both sides said where their time went, a section of each kind of request does, with the sentence; stages outside of the total are in the table alone.
+func TestStagesCompared(t *testing.T) {
+	contrast := func(stage string, a, b float64, verdict string) bench.StageContrast {
+		return bench.StageContrast{API: "Produce", Stage: stage, Contrast: bench.Contrast{A: a, B: b, Verdict: verdict}}
+	}
+	all := stagesCompared(&bench.StageComparison{Readings: []string{"Produce took longer.", "Fetch did not."}, Stages: []bench.StageContrast{
+		contrast("received", 7, 8, bench.VerdictSame), contrast("appended", 300, 400, bench.VerdictSame), contrast("synced", 700, 1600, bench.VerdictWorse), contrast("total", 1000, 2000, bench.VerdictWorse),
+		{API: "Fetch", Stage: "purgatory", Contrast: bench.Contrast{A: 5, B: 5, Verdict: bench.VerdictSame}}}})
+	if len(all) != 2 || all[0].ID != "stages-produce" || all[1].ID != "stages-fetch" || !strings.HasPrefix(all[1].Note, "Fetch did not.") {
+		t.Fatalf("%+v", all)
+	}
+	s := all[0]
+	if got, want := fmt.Sprint(s.Table.Rows), "[[received 7 µs 8 µs +1 µs no difference seen] [appended 300 µs 400 µs +100 µs no difference seen] [synced 700 µs 1.6 ms +900 µs worse] [total 1 ms 2 ms +1 ms worse]]"; got != want {
+		t.Errorf("table %s, want %s", got, want)
+	}
+	for _, want := range []string{"A: appended 30.0 %, synced 70.0 %. B: appended 20.0 %, synced 80.0 %.", // on one scale, on which B is as wide as the sheet
+		`<rect class="part s1" x="84.0" y="22.0" width="196.0"`, `<rect class="part s1" x="112.0" y="86.0" width="448.0"`} {
+		if !strings.Contains(string(s.Plot), want) {
+			t.Errorf("no %s in %s", want, s.Plot)
+		}
+	}
+	if len(s.Legend) != 2 {
+		t.Errorf("%+v", s.Legend)
+	}
+}
+
 // What is to be said of a sweep or a comparison is said in words, and what there is none of is left out.
 func TestSweepsAndComparisonsOfAllKinds(t *testing.T) {
 	sweep := func(change func(*bench.Sweep)) string {
@@ -110,8 +148,15 @@ func TestSweepsAndComparisonsOfAllKinds(t *testing.T) {
 			s.Bounds, s.Points = nil, s.Points[:1]
 			s.Points[0].Found = nil
 		}), "records/s, 99 % within", "does not hold"},
-		"a sweep that no rate holds":  {sweep(func(s *bench.Sweep) { s.Points = s.Points[2:] }), "linger=50ms: no rate holds: p99 is 9s", `id="section-rates"`},
-		"a sweep that broke off":      {sweep(func(s *bench.Sweep) { s.Points[1].Runs, s.Points[1].Found = nil, nil }), "it broke off before there was a run", "holds at"},
+		"a sweep that no rate holds": {sweep(func(s *bench.Sweep) { s.Points = s.Points[2:] }), "linger=50ms: no rate holds: p99 is 9s", `id="section-rates"`},
+		"a sweep that broke off":     {sweep(func(s *bench.Sweep) { s.Points[1].Runs, s.Points[1].Found = nil, nil }), "it broke off before there was a run", "holds at"},
+		"a sweep whose nodes told": {sweep(func(s *bench.Sweep) {
+			for i := range s.Points[0].Runs {
+				withBeside(s.Points[0].Runs[i])
+			}
+		}), `<th scope="row">linger=0s</th><td>synced</td><td>100 µs</td><td>900 µs</td><td>2 µs</td><td>1 ms</td>`, "NaN"},
+		"a point whose node did not":  {sweep(func(s *bench.Sweep) { withBeside(s.Points[1].Runs[0]) }), `<th scope="row">linger=0s</th><td>–</td><td>–</td>`, "NaN"},
+		"a sweep that told nothing":   {sweep(func(*bench.Sweep) {}), "Latency by settings", "section-stages"},
 		"a sweep limited by a client": {sweep(func(s *bench.Sweep) { s.Points[0].ClientLimited = true }), "the client was the limit, not the node", "nothing"},
 		"B is worse":                  {compare(func(a, b []*bench.Report) ([]*bench.Report, []*bench.Report) { return a, b }), "B is worse in p50 (1.2", `class="verdict invalid"`},
 		"too few runs":                {compare(func(a, b []*bench.Report) ([]*bench.Report, []*bench.Report) { return a[:1], b[:1] }), "too few runs for a verdict", "B is worse"},
@@ -196,7 +241,15 @@ func TestGolden(t *testing.T) {
 			a, b := sides(t)
 			return Compare(w, against(t, a, b), a, b, "ringmill bench compare a.json b.json")
 		}),
-		"quick": written(t, func(w io.Writer) error { return Quick(w, quickly(t)) }),
+		"quick":   written(t, func(w io.Writer) error { return Quick(w, quickly(t)) }),
+		"backlog": runPage(t, read[bench.Report](t, "backlog.json")[0]),
+		"ab": written(t, func(w io.Writer) error {
+			a, b := read[bench.Report](t, "a.json"), read[bench.Report](t, "b.json")
+			return Compare(w, against(t, a, b), a, b, "ringmill bench ab 127.0.0.1:29190 127.0.0.1:29290")
+		}),
+		"choices": written(t, func(w io.Writer) error {
+			return Sweep(w, read[bench.Sweep](t, "choices.json")[0], "ringmill bench sweep --over batch=1,10")
+		}),
 	} {
 		golden := filepath.Join("testdata", name+".html")
 		if *update {
@@ -248,6 +301,14 @@ func withBeside(r *bench.Report) {
 	r.Missing = []string{"process 9: no such process <b>"}
 }
 
+// waited is a run with a backlog that was asked for.
+func waited(b bench.BacklogFigure) func(*bench.Report) {
+	return func(r *bench.Report) {
+		b.Bytes, b.Drained = 100_000, 1
+		r.Backlog, r.Config.BacklogBytes, r.Config.BacklogDrained, r.Config.DurationSeconds = &b, b.Bytes, b.Drained, 5
+	}
+}
+
 // What a run may lack.
 func TestRunsOfAllKinds(t *testing.T) {
 	empty := func(r *bench.Report) {
@@ -265,8 +326,14 @@ func TestRunsOfAllKinds(t *testing.T) {
 		"a single second": {func(r *bench.Report) { r.Seconds = r.Seconds[:1] }, []string{"<circle class=\"dot s0\""}, []string{"NaN"}},
 		"nodes and processes": {withBeside, []string{"In the node: produces", "A bar of the stages of the mean: queued 10.0 %, synced 90.0 %.", "Produce took 9.1 ms at p99 in the node, made by synced.", "As a:9644 said",
 			">throttled<", "4711 java", "1.5 MiB", "What could not be read", "no such process &lt;b&gt;"}, []string{"ListOffsets", "NaN"}},
-		"older result":     {func(r *bench.Report) { r.ServiceHistogram, r.LagHistogram, r.Command = "", "", "" }, []string{"from sending"}, []string{"command that repeats"}},
-		"names with marks": {func(r *bench.Report) { r.Command = "x '<script>'" }, []string{"&lt;script&gt;"}, []string{"<script"}},
+		"a backlog": {waited(bench.BacklogFigure{BuildSeconds: 1.5, Records: 1_500, DrainSeconds: 0.25, LeftRecords: 900, ProducedPerSecond: 1_000, ConsumedPerSecond: 3_400}), []string{
+			"drained to 900 in 250 ms", "The second one is where", `<th scope="row">asked for</th><td>1,000</td><td>1,000</td>`, `<th scope="row">took</th><td>1.5 s</td><td>250 ms</td>`, `<th scope="col">waiting</th>`,
+			"of which 5 s after 100 % of a backlog of 100,000 bytes were read"}, []string{"NaN"}},
+		"a backlog that stays":   {waited(bench.BacklogFigure{BuildSeconds: 1.5, Records: 1_500}), []string{"was not drained", "The upright line is", `<td>1.5 s</td><td>–</td>`}, []string{"The second one", "NaN"}},
+		"a backlog that is none": {waited(bench.BacklogFigure{BuildSeconds: 8}), []string{"The backlog of 100,000 bytes was not built", `<td>–</td><td>–</td>`}, []string{"upright line", `class="mark"`, "NaN"}},
+		"no backlog":             {func(*bench.Report) {}, nil, []string{"section-backlog", ">waiting<"}},
+		"older result":           {func(r *bench.Report) { r.ServiceHistogram, r.LagHistogram, r.Command = "", "", "" }, []string{"from sending"}, []string{"command that repeats"}},
+		"names with marks":       {func(r *bench.Report) { r.Command = "x '<script>'" }, []string{"&lt;script&gt;"}, []string{"<script"}},
 	} {
 		page := runPage(t, fixed(t, c.change))
 		for _, want := range c.have {

@@ -12,14 +12,8 @@ import (
 
 // Quick writes the page of a bench quick. Errors are as Run's.
 func Quick(w io.Writer, r *quick.Report) error {
-	d := document{Title: "ringmill bench quick", Verdict: verdict{Class: r.Verdict, Word: "Valid", Reasons: r.Reasons}, Reading: r.Reading(), Command: r.Command,
+	d := document{Title: "ringmill bench quick", Verdict: verdictOf(r.Verdict, r.Error, r.Reasons), Reading: r.Reading(), Command: r.Command,
 		Foot: fmt.Sprintf("%s, begun at %s UTC, written by ringmill bench.", r.Schema, r.Started.UTC().Format("2006-01-02 15:04:05"))}
-	switch r.Verdict {
-	case bench.VerdictInvalid:
-		d.Verdict.Word = "Invalid: the figures are not to be believed"
-	case bench.VerdictPartial:
-		d.Verdict.Word, d.Verdict.Reasons = "Partial: it broke off", append([]string{r.Error}, r.Reasons...)
-	}
 	if len(r.Shares) > 0 {
 		d.Sections = append(d.Sections, sharesOfLimits(r))
 	}

@@ -18,7 +18,8 @@ var pageText string
 var pageStyle string
 
 var pages = template.Must(template.New("page").Funcs(template.FuncMap{
-	"style": func() template.CSS { return template.CSS(pageStyle) },
+	"style":   func() template.CSS { return template.CSS(pageStyle) },
+	"isWords": func(cell string) bool { return strings.Contains(cell, " ") && !strings.ContainsAny(cell, "0123456789") },
 }).Parse(pageText))
 
 // document is what the template fills in.
@@ -74,9 +75,12 @@ func Run(w io.Writer, r *bench.Report) error {
 	if err != nil {
 		return err
 	}
-	d := document{Title: "ringmill bench run", Verdict: verdictOf(r), Reading: []string{r.Reading()}, Command: r.Command,
+	d := document{Title: "ringmill bench run", Verdict: verdictOf(r.Verdict, r.Error, r.Reasons), Reading: []string{r.Reading()}, Command: r.Command,
 		Facts: []facts{configurationOf(r), hostOf(r)}, Foot: footOf(r)}
 	d.Sections = append(d.Sections, percentiles(r, curves), latencyOverTime(r), throughputOverTime(r))
+	if r.Backlog != nil {
+		d.Sections = append(d.Sections, backlog(r))
+	}
 	if r.Loop == "open" {
 		d.Sections = append(d.Sections, whereTheTimeWent(r), partsOverTime(r))
 	}
@@ -88,18 +92,18 @@ func footOf(r *bench.Report) string {
 	return fmt.Sprintf("%s, window from %s UTC, written by ringmill bench.", r.Schema, r.Started.UTC().Format("2006-01-02 15:04:05"))
 }
 
-func verdictOf(r *bench.Report) verdict {
-	v := verdict{Class: r.Verdict, Reasons: r.Reasons}
-	switch r.Verdict {
+// notBelieved is what an invalid result's page begins with.
+const notBelieved = "Invalid: the figures are not to be believed"
+
+// verdictOf is one of package bench's verdicts, with the reasons for it or the error that ended the run.
+func verdictOf(class, broke string, reasons []string) verdict {
+	switch class {
 	case bench.VerdictValid:
-		v.Word = "Valid"
+		return verdict{class, "Valid", reasons}
 	case bench.VerdictInvalid:
-		v.Word = "Invalid: the figures are not to be believed"
-	default:
-		v.Word = "Partial: the run broke off"
-		v.Reasons = append([]string{r.Error}, r.Reasons...)
+		return verdict{class, notBelieved, reasons}
 	}
-	return v
+	return verdict{class, "Partial: it broke off", append([]string{broke}, reasons...)}
 }
 
 // figure is one of a result's latencies, with its histogram.
@@ -204,7 +208,7 @@ func percentiles(r *bench.Report, curves []figure) section {
 	}
 	counts := []string{"count"}
 	for _, f := range curves {
-		counts = append(counts, bench.FormatCount(float64(f.figure.Count)))
+		counts = append(counts, count(f.figure.Count))
 	}
 	s.Table.Rows = append(s.Table.Rows, counts)
 	switch {
@@ -214,6 +218,9 @@ func percentiles(r *bench.Report, curves []figure) section {
 		s.Note = "From the instant at which a request was due to its acknowledgement (response) or to a consumer (end to end)."
 	default:
 		s.Note = "From the instant at which a request was due to its acknowledgement."
+	}
+	if r.Backlog != nil {
+		s.Note += " What records waited in the backlog is in end to end."
 	}
 	return s
 }
@@ -232,28 +239,18 @@ func whereTheTimeWent(r *bench.Report) section {
 	if r.Config.TransactionRecords > 0 {
 		waiting, note = "waiting to be sent, and for the commit", "Parts of the mean, which add up. A record is acknowledged when its transaction is committed."
 	}
-	p := parts{id: "parts", title: "Where the time went", shares: []share{
+	whole := bar{shares: []share{
 		{"generator late", 3, lag},
 		{waiting, 4, max(0, response-service-lag)},
 		{"from sending to the acknowledgement", 2, service},
 	}}
 	if r.Consumed != nil && r.Consumed.Latency.MeanUs > response {
-		p.shares = append(p.shares, share{"from there to the consumer", 1, r.Consumed.Latency.MeanUs - response})
+		whole.shares = append(whole.shares, share{"from there to the consumer", 1, r.Consumed.Latency.MeanUs - response})
 	}
-	whole := 0.0
-	for _, s := range p.shares {
-		whole += s.us
+	p := parts{id: "parts", title: "Where the time went", desc: "A bar of the mean latency's parts: " + whole.words() + ".", bars: []bar{whole}}
+	s := section{ID: p.id, Title: p.title, Plot: p.svg(), Legend: p.legend(), Note: note, Table: grid{Caption: "Parts of the mean latency", Head: []string{"", "mean", "share"}}}
+	for _, part := range whole.shares {
+		s.Table.Rows = append(s.Table.Rows, []string{part.name, bench.FormatLatency(part.us), fmt.Sprintf("%.1f %%", part.us/whole.whole()*100)})
 	}
-	s := section{ID: "parts", Title: "Where the time went", Table: grid{Caption: "Parts of the mean latency", Head: []string{"", "mean", "share"}}}
-	var words []string
-	for _, part := range p.shares {
-		percent := fmt.Sprintf("%.1f %%", part.us/max(whole, 1e-9)*100)
-		words = append(words, part.name+" "+percent)
-		s.Legend = append(s.Legend, entry{part.style, part.name, true})
-		s.Table.Rows = append(s.Table.Rows, []string{part.name, bench.FormatLatency(part.us), percent})
-	}
-	p.desc = "A bar of the mean latency's parts: " + strings.Join(words, ", ") + "."
-	s.Plot = p.svg()
-	s.Note = note
 	return s
 }

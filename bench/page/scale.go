@@ -115,6 +115,39 @@ func (s tail) ticks() []tick {
 	return all
 }
 
+// measureNamed is one of bench.Measures.
+func measureNamed(name string) bench.Measure {
+	m, err := bench.MeasureNamed(name)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return m
+}
+
+// perUnit is what a measure's values are multiplied with for their label: milliseconds are shown from microseconds.
+func perUnit(unit string) float64 {
+	if unit == "ms" {
+		return 1e3
+	}
+	return 1
+}
+
+// labelOf writes the values of a measure, times perUnit.
+func labelOf(unit string) func(float64) string {
+	if unit == "ms" {
+		return latencyLabel
+	}
+	return rateLabel
+}
+
+// measured is a value in its unit, for a table.
+func measured(v float64, unit string) string {
+	if unit == "ms" {
+		return bench.FormatLatency(v * perUnit(unit))
+	}
+	return bench.FormatCount(v) + "/s"
+}
+
 func latencyLabel(us float64) string { return bench.FormatLatency(us) }
 
 // rateLabel is a number of three digits: 12.5k, 1M.

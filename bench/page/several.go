@@ -39,7 +39,7 @@ func verdictOfAll(results []Named) verdict {
 		if r.Report.Verdict == bench.VerdictValid {
 			continue
 		}
-		one := verdictOf(r.Report)
+		one := verdictOf(r.Report.Verdict, r.Report.Error, r.Report.Reasons)
 		if v.Class != bench.VerdictInvalid {
 			v.Class = one.Class
 		}
@@ -66,8 +66,11 @@ func byThroughput(results []Named) []Named {
 	})
 }
 
-// spread is from which ratio of the greatest to the least rate on a logarithmic scale shows them better.
-const spread = 20
+// Ratios of the greatest rate to the least: from spread on a logarithmic scale shows them better, and below alikeMax they are all the same on any.
+const (
+	spread   = 20
+	alikeMax = 1.05
+)
 
 func throughputAgainstLatency(results []Named) section {
 	sorted := byThroughput(results)
@@ -100,8 +103,11 @@ func throughputAgainstLatency(results []Named) section {
 		g.Rows = append(g.Rows, []string{r.Name, r.Report.Verdict, bench.FormatCount(p.RecordsPerSecond), bench.FormatLatency(p.Latency.P50Us),
 			bench.FormatLatency(p.Latency.P99Us), bench.FormatLatency(p.Latency.P999Us), endToEnd})
 	}
-	return section{ID: "curve", Title: "Latency against throughput", Plot: c.svg(), Legend: legend(lines), Table: g,
-		Note: "From the instant at which a request was due to its acknowledgement, except for closed loops."}
+	s := section{ID: "curve", Title: "Latency against throughput", Table: g, Note: "From the instant at which a request was due to its acknowledgement, except for closed loops."}
+	if len(sorted) == 1 || most/least >= alikeMax {
+		s.Plot, s.Legend = c.svg(), legend(lines)
+	}
+	return s
 }
 
 // overlay draws the responses' percentiles of the first results over each other.

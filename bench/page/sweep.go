@@ -22,6 +22,9 @@ func Sweep(w io.Writer, s *bench.Sweep, command string) error {
 	if bars := ratesBySettings(s); len(bars.Table.Rows) > 0 {
 		d.Sections = append(d.Sections, bars, latenciesBySettings(s))
 	}
+	if stages, has := stagesBySettings(s); has {
+		d.Sections = append(d.Sections, stages)
+	}
 	var runs []Named
 	for i := range s.Points {
 		for n, r := range s.Points[i].Runs {
@@ -90,16 +93,14 @@ func readingOfPoint(p *bench.SweepPoint, bounds []string) string {
 	}
 	rate, _ := median(p, "rate")
 	p99, _ := median(p, "p99")
-	return fmt.Sprintf("%s%s records/s, 99 %% within %s.", name, bench.FormatCount(rate), bench.FormatLatency(p99*1e3))
+	return fmt.Sprintf("%s%s records/s, 99 %% within %s.", name, bench.FormatCount(rate), bench.FormatLatency(p99))
 }
 
-// median is that of a measure over a point's runs, in the measure's unit.
+// median is that of a measure over a point's runs: a latency in microseconds, or records a second.
 func median(p *bench.SweepPoint, measure string) (float64, bool) {
-	m, err := bench.MeasureNamed(measure)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return m.Median(p.Shown())
+	m := measureNamed(measure)
+	v, has := m.Median(p.Shown())
+	return v * perUnit(m.Unit), has
 }
 
 // shownPoints are those that have a result.
@@ -148,9 +149,9 @@ func latenciesBySettings(s *bench.Sweep) section {
 		if !has {
 			continue // nothing was acknowledged
 		}
-		least, most = min(least, p50*1e3), max(most, p999*1e3)
-		c.rows = append(c.rows, row{name: nameOf(p), style: 2, from: p50 * 1e3, to: p999 * 1e3, at: p99 * 1e3})
-		g.Rows = append(g.Rows, []string{nameOf(p), bench.FormatLatency(p50 * 1e3), bench.FormatLatency(p99 * 1e3), bench.FormatLatency(p999 * 1e3)})
+		least, most = min(least, p50), max(most, p999)
+		c.rows = append(c.rows, row{name: nameOf(p), style: 2, from: p50, to: p999, at: p99})
+		g.Rows = append(g.Rows, []string{nameOf(p), bench.FormatLatency(p50), bench.FormatLatency(p99), bench.FormatLatency(p999)})
 	}
 	c.x.scale = newLogarithmic(least, most, latencyLabel)
 	return section{ID: "latencies", Title: "Latency by settings", Plot: c.svg(), Table: g, Note: "Medians of the runs: from 50 % to 99.9 %, with a dot at 99 %."}
