@@ -11,11 +11,6 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// appendInlineMax is the largest write that the loop makes itself where the file system hands every ring write to a
-// worker thread (ext4): above it a worker costs no more and the loop is free. Measured: a tie from 64 KiB up, and inline
-// stalls of milliseconds from some 3 MiB.
-const appendInlineMax = 256 << 10
-
 // writtenRun is a partition's appends that reached the page cache this turn and wait for the journal.
 type writtenRun struct {
 	p     *partition
@@ -46,7 +41,7 @@ func (l *Loop) writePlans(p *partition) {
 		if f == nil {
 			return
 		}
-		if !p.dir().inlineAppends || size > appendInlineMax {
+		if !p.dir().inlineAppends || size > l.inlineMax {
 			l.writeOnRing(p, f, run)
 			return
 		}
@@ -225,7 +220,7 @@ func (l *Loop) finishRuns() {
 		last := run.plans[len(run.plans)-1]
 		l.metrics.appended(run.plans)
 		if p.replica.Policy() == replicate.FlushCommit {
-			l.sync.want(p)
+			l.sync.want(l, p)
 		}
 		p.stampWritten(last.LastOffset + 1)
 		p.replica.Written(last.LastOffset+1, &l.eff)

@@ -215,7 +215,7 @@ func TestFailedSegmentSync(t *testing.T) {
 		tn := startNode(t, nodeOptions{shape: s, seams: f.under})
 		tn.createTopic("a", 1)
 		c := tn.dial()
-		big := batch(strings.Repeat("x", journalRunMax+1))
+		big := batch(strings.Repeat("x", 512<<10+1))
 		c.mustProduce("a", 0, big)
 		f.fail(iouring.EventSync, ".log", unix.EIO)
 		c.send(produce(-1, toProduce{"a", 0, big}), produce(-1, toProduce{"a", 0, batch("small")}))
@@ -295,7 +295,7 @@ func TestOneDirectoryFails(t *testing.T) {
 			c.mustProduce("a", part, batch("before"))
 		}
 		f.fail(iouring.EventSync, bad.path+"/", unix.EIO)
-		big := batch(strings.Repeat("x", journalRunMax+1))
+		big := batch(strings.Repeat("x", 512<<10+1))
 		if code := codeOf(produced(c.call(produce(-1, toProduce{"a", 0, big})))); code != wire.KafkaStorageError {
 			t.Fatalf("a produce that cannot be synced: %s", code)
 		}

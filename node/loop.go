@@ -75,8 +75,11 @@ type Loop struct {
 	// runs are the turn's written appends, vectors the buffers of one inline write; both reused.
 	runs    []writtenRun
 	vectors [][]byte
-	metrics loopMetrics
-	stages  *stageTimes
+	// inlineMax is the largest write in bytes that the loop makes itself where small ones are inline, see
+	// logDir.inlineAppends (ringmill.append.inline.bytes.max).
+	inlineMax int
+	metrics   loopMetrics
+	stages    *stageTimes
 	// unstamped are bytes that were handed to sockets since instant was read.
 	unstamped int
 	// assigned counts the connections ever handed to the loop, closed ones too; written and read by loop 0.
@@ -191,14 +194,15 @@ func (l *Loop) readClocks() {
 func (l *Loop) readInstant() { l.instant = time.Since(l.node.started) }
 
 // waitFor is how long the next Poll may sleep: not at all while work is left over from this turn. Answers that go out
-// late in a turn let requests in whose appends are left over.
+// late in a turn let requests in whose appends are left over. Timers are counted from the instant, as a turn may take as
+// long as they run.
 func (l *Loop) waitFor() time.Duration {
 	if len(l.active) > 0 || l.overflown > 0 || len(l.dirty) > 0 || len(l.starved) > 0 && l.freed {
 		return 0
 	}
 	wait := turnWaitMax
 	if at, ok := l.timers.next(); ok {
-		wait = min(wait, max(at-l.mono, 0))
+		wait = min(wait, max(at-l.instant, 0))
 	}
 	return wait
 }

@@ -138,7 +138,8 @@ func newLoop(n *Node, index int) *Loop {
 	cfg := n.Config()
 	return &Loop{
 		node: n, index: index, overflow: make([][]Message, cfg.Loops), metrics: newLoopMetrics(n.metrics, index), stages: newStageTimes(),
-		slabs:   slabPool{max: int(cfg.RequestMemoryBytes) / cfg.Loops},
+		slabs: slabPool{max: int(cfg.RequestMemoryBytes) / cfg.Loops},
+		sync:  newSyncer(cfg), inlineMax: cfg.AppendInlineBytesMax,
 		answers: answerMemory{max: answersOfLoop(cfg.Loops)},
 		fetches: fetchSessions{byID: make(map[int32]*fetchSession), max: max(1, cfg.FetchSessionSlots/cfg.Loops)},
 		stopped: make(chan struct{}),

@@ -2,9 +2,11 @@ package node
 
 import (
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ringmill/ringmill/node/config"
 	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/wire"
@@ -37,6 +39,15 @@ type syncer struct {
 	entries   []segment.JournalEntry
 	checking  bool
 	rounds    syncRounds
+	// runMax is the largest run in bytes that is journalled (ringmill.journal.run.bytes.max), delay how long a round waits
+	// for more after the first append that wants it (ringmill.flush.commit.delay.us).
+	runMax int
+	delay  time.Duration
+	// wanted is when the first of pending wanted its round; delayed ends the wait; refused says that the journal had no
+	// room meanwhile.
+	wanted  time.Duration
+	delayed timer
+	refused bool
 }
 
 // syncTarget is what a round reports when it ends.
@@ -45,13 +56,19 @@ type syncTarget struct {
 	end wire.Offset
 }
 
-// journalRunMax is the largest run that is journalled: above it writing the bytes twice costs more than the fdatasync
-// of its own that it saves (PERFORMANCE.md).
-const journalRunMax = 512 << 10
+func newSyncer(cfg *config.Config) syncer {
+	return syncer{
+		runMax: cfg.JournalRunBytesMax, delay: time.Duration(cfg.FlushCommitDelayUS) * time.Microsecond,
+		delayed: timer{fire: func(*Loop) {}}, // the turn that it makes begins the round
+	}
+}
 
 // want asks that p be part of the next round.
-func (s *syncer) want(p *partition) {
+func (s *syncer) want(l *Loop, p *partition) {
 	if !p.syncing {
+		if len(s.pending) == 0 {
+			s.wanted = l.instant
+		}
 		p.syncing = true
 		s.pending = append(s.pending, p)
 	}
@@ -66,7 +83,7 @@ func (s *syncer) journalRuns(l *Loop, runs []writtenRun) {
 		if r.p.replica.Policy() != replicate.FlushCommit {
 			continue
 		}
-		if !r.journalable() {
+		if !s.takes(r) {
 			r.p.unjournaled = true
 			continue
 		}
@@ -80,9 +97,9 @@ func (s *syncer) journalRuns(l *Loop, runs []writtenRun) {
 	clear(s.entries)
 }
 
-// journalable says whether a run may go to the journal.
-func (r *writtenRun) journalable() bool {
-	return r.bytes <= journalRunMax && !r.p.unjournaled && !r.p.syncingDirectly
+// takes says whether a run may go to the journal. One that no track holds would keep out those behind it.
+func (s *syncer) takes(r *writtenRun) bool {
+	return r.bytes <= min(s.runMax, s.journal.EntryMax()) && !r.p.unjournaled && !r.p.syncingDirectly
 }
 
 // writeEntries writes as many entries as the journal takes and returns how many that were; none once the node ends, as
@@ -96,6 +113,7 @@ func (s *syncer) writeEntries(l *Loop, entries []segment.JournalEntry) int {
 		plan, n := s.journal.PlanAppend(entries[done:])
 		if n == 0 {
 			l.metrics.journalFull.Inc()
+			s.refused = true
 			break
 		}
 		l.vectors = append(l.vectors[:0], plan.Bufs...)
@@ -133,9 +151,10 @@ func (s *syncer) start(l *Loop) {
 		return
 	}
 	s.checkpoint(l)
-	if s.inFlight > 0 || len(s.pending)+len(s.calls) == 0 {
+	if s.inFlight > 0 || len(s.pending)+len(s.calls) == 0 || s.delays(l) {
 		return
 	}
+	s.refused = false
 	s.roundCalls, s.calls = s.calls, nil
 	for _, p := range s.pending {
 		p.syncing = false
@@ -153,6 +172,17 @@ func (s *syncer) start(l *Loop) {
 	if s.inFlight == 0 {
 		s.finish(l)
 	}
+}
+
+// delays says that the next round waits for more appends, and has the loop woken when that is over. Calls do not wait, of
+// which each is for a round of its own, nor a journal that takes no more, nor clients of a node that ends.
+func (s *syncer) delays(l *Loop) bool {
+	due := s.wanted + s.delay
+	if l.instant >= due || s.refused || len(s.calls) > 0 || l.node.stopping.Load() {
+		return false
+	}
+	l.timers.set(&s.delayed, due)
+	return true
 }
 
 // syncDirectly syncs the segment files of p in the background if they hold bytes that the journal does not cover.

@@ -13,7 +13,7 @@ type timer struct {
 }
 
 // timerHeap orders a loop's timers by time. Its size is bounded by what owns timers: two a connection, one a listener, one a
-// partition with other replicas.
+// partition with other replicas, and one for rounds of syncs.
 type timerHeap []*timer
 
 func (h timerHeap) Len() int           { return len(h) }

@@ -283,7 +283,7 @@ func (n *Node) reconfigureTopic(old *topic, m *image.Topic) error {
 			p.replica.SetMinISR(t.config.MinInSyncReplicas, &l.eff)
 			if p.replica.SyncedEnd() < p.replica.WrittenEnd() {
 				p.unjournaled = true
-				l.sync.want(p)
+				l.sync.want(l, p)
 			}
 			l.apply(p)
 		})

@@ -70,16 +70,20 @@ type Config struct {
 	ReplicaSelector            string `property:"replica.selector.class"` // see RackAwareReads
 
 	// Loops.
-	Loops       int    `property:"ringmill.loops"` // at least 1: the 0 of "as many as cores" is resolved
-	Engine      string `property:"ringmill.engine"`
-	AppendPath  string `property:"ringmill.append.path"`
-	Validation  string `property:"ringmill.validation"`
-	MissingData string `property:"ringmill.missing.data"`
+	Loops      int    `property:"ringmill.loops"` // at least 1: the 0 of "as many as cores" is resolved
+	Engine     string `property:"ringmill.engine"`
+	AppendPath string `property:"ringmill.append.path"`
+	// AppendInlineBytesMax bounds a write by the loop itself.
+	AppendInlineBytesMax int    `property:"ringmill.append.inline.bytes.max"`
+	Validation           string `property:"ringmill.validation"`
+	MissingData          string `property:"ringmill.missing.data"`
 
 	// Files.
 	DataDir                         string   `property:"ringmill.data.dir"`
 	LogDirs                         []string // at least one
 	JournalBytes                    int64    `property:"ringmill.journal.bytes"` // of each loop
+	JournalRunBytesMax              int      `property:"ringmill.journal.run.bytes.max"`
+	FlushCommitDelayUS              int64    `property:"ringmill.flush.commit.delay.us"`
 	ScrubIntervalMS                 int64    `property:"ringmill.scrub.interval.ms"`
 	ScrubBytesPerSecondMax          int64    `property:"ringmill.scrub.bytes.per.second.max"`
 	RetentionCheckIntervalMS        int64    `property:"log.retention.check.interval.ms"`

@@ -164,6 +164,9 @@ func tunable(processors int) []tune.Property {
 		{Name: "ringmill.engine", Values: []string{"auto", "epoll"}},
 		{Name: "ringmill.append.path", Values: []string{"auto", "inline", "ring"}},
 		{Name: "ringmill.journal.bytes", Values: []string{"67108864", "16777216", "268435456"}},
+		{Name: "ringmill.flush.commit.delay.us", Values: []string{"0", "200", "1000"}},
+		{Name: "ringmill.journal.run.bytes.max", Values: []string{"524288", "65536", "4194304"}},
+		{Name: "ringmill.append.inline.bytes.max", Values: []string{"262144", "65536", "1048576"}},
 		{Name: "socket.send.buffer.bytes", Values: []string{"102400", "1048576", "-1"}},
 		{Name: "log.segment.bytes", Values: []string{"1073741824", "268435456"}},
 	}
