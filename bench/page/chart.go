@@ -17,6 +17,8 @@ type chart struct {
 	// beyond, if above 0, is from where on x is shaded; marks are where it has upright lines.
 	beyond float64
 	marks  []float64
+	// bare lines have no points marked, however few there are.
+	bare bool
 }
 
 type axis struct {
@@ -156,7 +158,7 @@ func (d *drawing) line(c *chart, l line) {
 		dots = append(dots, at)
 	}
 	fmt.Fprintf(d, `<path class="line s%d" d="%s"/>`, l.style%stylesMax, path.String())
-	if len(dots) > dotsMax {
+	if c.bare || len(dots) > dotsMax {
 		return
 	}
 	for _, at := range dots {

@@ -85,7 +85,7 @@ func factsOfSide(name string, s *bench.Side) facts {
 func ratiosOf(c *bench.Comparison) section {
 	chart := rowChart{id: "ratios", title: "B against A", mark: 1, x: axis{"B/A, on a logarithmic scale", nil},
 		desc: "For each measure a bar over the interval that holds the ratio of B to A in 95 of 100 cases, with a dot at the ratio; a line at 1."}
-	g := grid{Caption: "Measures", Head: []string{"", "A", "B", "B/A", "B is", "95\u00a0% interval", "P", "run to run"}}
+	g := grid{Caption: "Measures", Head: []string{"", "A", "B", "B/A", "B is", "95 % interval", "P", "run to run"}}
 	least, most := 1.0, 1.0
 	for _, f := range c.Figures {
 		low, high, interval := f.Ratio, f.Ratio, "–"

@@ -144,7 +144,7 @@ func secondsTable(r *bench.Report) grid {
 		g.Rows = append(g.Rows, row)
 	}
 	if r.Consumed != nil {
-		g.Head = append(g.Head, "consumed/s", "end to end 99\u00a0%")
+		g.Head = append(g.Head, "consumed/s", "end to end 99 %")
 	}
 	if r.Backlog != nil {
 		g.Head = append(g.Head, "waiting")

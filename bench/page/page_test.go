@@ -147,7 +147,7 @@ func TestSweepsAndComparisonsOfAllKinds(t *testing.T) {
 		"a sweep without bounds": {sweep(func(s *bench.Sweep) {
 			s.Bounds, s.Points = nil, s.Points[:1]
 			s.Points[0].Found = nil
-		}), "records/s, 99 % within", "does not hold"},
+		}), "records/s, 99\u00a0% within", "does not hold"},
 		"a sweep that no rate holds": {sweep(func(s *bench.Sweep) { s.Points = s.Points[2:] }), "linger=50ms: no rate holds: p99 is 9s", `id="section-rates"`},
 		"a sweep that broke off":     {sweep(func(s *bench.Sweep) { s.Points[1].Runs, s.Points[1].Found = nil, nil }), "it broke off before there was a run", "holds at"},
 		"a sweep whose nodes told": {sweep(func(s *bench.Sweep) {
@@ -273,7 +273,7 @@ func TestVerdicts(t *testing.T) {
 		want   []string
 	}{
 		"valid":   {func(*bench.Report) {}, []string{`<div class="verdict valid"><strong>Valid</strong>`}},
-		"invalid": {invalid, []string{`<div class="verdict invalid"><strong>Invalid`, "<li>the client used 91 %", "The figures are not to be believed: the client used"}},
+		"invalid": {invalid, []string{`<div class="verdict invalid"><strong>Invalid`, "<li>the client used 91\u00a0%", "The figures are not to be believed: the client used"}},
 		"partial": {func(r *bench.Report) {
 			r.Verdict, r.Error, r.ElapsedSeconds = bench.VerdictPartial, "the topic vanished <b>", 3.25
 		}, []string{`<div class="verdict partial"><strong>Partial`, "<li>the topic vanished &lt;b&gt;</li>", "The run broke off after 3.25 s of 8 s"}},

@@ -19,6 +19,7 @@ var pageStyle string
 
 var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"style":   func() template.CSS { return template.CSS(pageStyle) },
+	"nobreak": strings.NewReplacer(" %", "\u00a0%", "end to end 99", "end\u00a0to\u00a0end 99").Replace,
 	"isWords": func(cell string) bool { return strings.Contains(cell, " ") && !strings.ContainsAny(cell, "0123456789") },
 }).Parse(pageText))
 
@@ -173,7 +174,7 @@ func percentileChart(id, title string, curves []figure) (chart, []line) {
 		}
 	}
 	low, high := extent(lines)
-	return chart{id: id, title: title, lines: lines, desc: "Latency on a logarithmic scale against the percentile, whose scale is stretched towards 100 %.",
+	return chart{id: id, title: title, lines: lines, bare: true, desc: "Latency on a logarithmic scale against the percentile, whose scale is stretched towards 100 %.",
 		x: axis{"percent of requests that took no longer", newTail(most)}, y: axis{"", newLogarithmic(low, high, latencyLabel)}}, lines
 }
 

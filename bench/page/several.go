@@ -94,7 +94,7 @@ func throughputAgainstLatency(results []Named) section {
 	low, high := extent(lines)
 	c := chart{id: "curve", title: "Latency against throughput", desc: "Lines of the 50th, 99th and 99.9th percentile of the response, on a logarithmic scale, against the records a second that were acknowledged; a point for each result.",
 		lines: lines, x: x, y: axis{"", newLogarithmic(low, high, latencyLabel)}}
-	g := grid{Caption: "Results", Head: []string{"", "verdict", "records/s", "50 %", "99 %", "99.9\u00a0%", "end to end 99\u00a0%"}}
+	g := grid{Caption: "Results", Head: []string{"", "verdict", "records/s", "50 %", "99 %", "99.9 %", "end to end 99 %"}}
 	for _, r := range sorted {
 		p, endToEnd := &r.Report.Produced, "–"
 		if r.Report.Consumed != nil {
