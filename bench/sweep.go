@@ -1,5 +1,7 @@
 package bench
 
+import "strings"
+
 // SweepSchema names the form of a Sweep, as ReportSchema does of a Report.
 const SweepSchema = "ringmill.bench.sweep/1"
 
@@ -29,6 +31,15 @@ type Setting struct {
 	Value string `json:"value"`
 }
 
+// NameSettings are NAME=VALUE with blanks between; "" of none.
+func NameSettings(settings []Setting) string {
+	var all []string
+	for _, s := range settings {
+		all = append(all, s.Name+"="+s.Value)
+	}
+	return strings.Join(all, " ")
+}
+
 // Shown are the runs that the point's figures are about: those at the rate that was found, or all.
 func (p *SweepPoint) Shown() (shown []*Report) {
 	for _, r := range p.Runs {
@@ -39,7 +50,7 @@ func (p *SweepPoint) Shown() (shown []*Report) {
 	return shown
 }
 
-// Median is the median of a measure over runs; false if none has it.
+// Median is the median of a measure over runs, in its unit; NaN and false if none has it.
 func (m Measure) Median(runs []*Report) (float64, bool) {
 	s := m.Sample(runs)
 	return s.Median(), len(s) > 0

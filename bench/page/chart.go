@@ -26,7 +26,7 @@ type axis struct {
 	scale scale
 }
 
-// line is drawn through its points; a point whose y is NaN, or not on the scale, leaves a gap. style picks stroke and colour, from 0 to 7.
+// line is drawn through its points, whose x and y are values of the axes; a point whose y is NaN, or not on the scale, leaves a gap. style picks stroke and colour, from 0 to 7.
 type line struct {
 	name   string
 	style  int

@@ -17,7 +17,7 @@ type rowChart struct {
 	mark float64
 }
 
-// row is a bar from one value to another, with a dot at a third if that is a number.
+// row is a bar from one value of the axis to another, with a dot at a third if that is a number.
 type row struct {
 	name         string
 	style        int

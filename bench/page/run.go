@@ -178,6 +178,19 @@ func percentileChart(id, title string, curves []figure) (chart, []line) {
 		x: axis{"percent of requests that took no longer", newTail(most)}, y: axis{"", newLogarithmic(low, high, latencyLabel)}}, lines
 }
 
+// percentileFigures are what tables have of a latency, in microseconds.
+var percentileFigures = []struct {
+	name string
+	us   func(bench.LatencyFigure) float64
+}{
+	{"mean", func(f bench.LatencyFigure) float64 { return f.MeanUs }},
+	{"50 %", func(f bench.LatencyFigure) float64 { return f.P50Us }},
+	{"90 %", func(f bench.LatencyFigure) float64 { return f.P90Us }},
+	{"99 %", func(f bench.LatencyFigure) float64 { return f.P99Us }},
+	{"99.9 %", func(f bench.LatencyFigure) float64 { return f.P999Us }},
+	{"greatest", func(f bench.LatencyFigure) float64 { return f.MaxUs }},
+}
+
 func percentiles(r *bench.Report, curves []figure) section {
 	shown := curves
 	if len(shown) > 3 {
@@ -186,24 +199,13 @@ func percentiles(r *bench.Report, curves []figure) section {
 	c, lines := percentileChart("percentiles", "Latency by percentile", shown)
 	s := section{ID: "percentiles", Title: "Latency by percentile", Plot: c.svg(), Legend: legend(lines)}
 	s.Table = grid{Caption: "Latencies", Head: []string{""}}
-	rows := []struct {
-		name string
-		of   func(bench.LatencyFigure) float64
-	}{
-		{"mean", func(f bench.LatencyFigure) float64 { return f.MeanUs }},
-		{"50 %", func(f bench.LatencyFigure) float64 { return f.P50Us }},
-		{"90 %", func(f bench.LatencyFigure) float64 { return f.P90Us }},
-		{"99 %", func(f bench.LatencyFigure) float64 { return f.P99Us }},
-		{"99.9 %", func(f bench.LatencyFigure) float64 { return f.P999Us }},
-		{"greatest", func(f bench.LatencyFigure) float64 { return f.MaxUs }},
-	}
 	for _, f := range curves {
 		s.Table.Head = append(s.Table.Head, f.name)
 	}
-	for _, row := range rows {
-		cells := []string{row.name}
+	for _, p := range percentileFigures {
+		cells := []string{p.name}
 		for _, f := range curves {
-			cells = append(cells, bench.FormatLatency(row.of(f.figure)))
+			cells = append(cells, bench.FormatLatency(p.us(f.figure)))
 		}
 		s.Table.Rows = append(s.Table.Rows, cells)
 	}
@@ -212,18 +214,23 @@ func percentiles(r *bench.Report, curves []figure) section {
 		counts = append(counts, count(f.figure.Count))
 	}
 	s.Table.Rows = append(s.Table.Rows, counts)
+	s.Note = noteOnLatencies(r)
+	return s
+}
+
+// noteOnLatencies says from when to when a result's latencies are.
+func noteOnLatencies(r *bench.Report) string {
 	switch {
 	case r.Loop == "closed":
-		s.Note = "Of single requests: a closed loop sends less while the node stalls, and has no response time."
-	case r.Consumed != nil:
-		s.Note = "From the instant at which a request was due to its acknowledgement (response) or to a consumer (end to end)."
-	default:
-		s.Note = "From the instant at which a request was due to its acknowledgement."
+		return "Of single requests: a closed loop sends less while the node stalls, and has no response time."
+	case r.Consumed == nil:
+		return "From the instant at which a request was due to its acknowledgement."
 	}
+	note := "From the instant at which a request was due to its acknowledgement (response) or to a consumer (end to end)."
 	if r.Backlog != nil {
-		s.Note += " What records waited in the backlog is in end to end."
+		note += " What records waited in the backlog is in end to end."
 	}
-	return s
+	return note
 }
 
 func legend(lines []line) (all []entry) {

@@ -94,8 +94,17 @@ func throughputAgainstLatency(results []Named) section {
 	low, high := extent(lines)
 	c := chart{id: "curve", title: "Latency against throughput", desc: "Lines of the 50th, 99th and 99.9th percentile of the response, on a logarithmic scale, against the records a second that were acknowledged; a point for each result.",
 		lines: lines, x: x, y: axis{"", newLogarithmic(low, high, latencyLabel)}}
+	s := section{ID: "curve", Title: "Latency against throughput", Table: resultsTable(sorted), Note: "From the instant at which a request was due to its acknowledgement, except for closed loops."}
+	if len(sorted) == 1 || most/least >= alikeMax {
+		s.Plot, s.Legend = c.svg(), legend(lines)
+	}
+	return s
+}
+
+// resultsTable has a row for each result.
+func resultsTable(results []Named) grid {
 	g := grid{Caption: "Results", Head: []string{"", "verdict", "records/s", "50 %", "99 %", "99.9 %", "end to end 99 %"}}
-	for _, r := range sorted {
+	for _, r := range results {
 		p, endToEnd := &r.Report.Produced, "–"
 		if r.Report.Consumed != nil {
 			endToEnd = bench.FormatLatency(r.Report.Consumed.Latency.P99Us)
@@ -103,11 +112,7 @@ func throughputAgainstLatency(results []Named) section {
 		g.Rows = append(g.Rows, []string{r.Name, r.Report.Verdict, bench.FormatCount(p.RecordsPerSecond), bench.FormatLatency(p.Latency.P50Us),
 			bench.FormatLatency(p.Latency.P99Us), bench.FormatLatency(p.Latency.P999Us), endToEnd})
 	}
-	s := section{ID: "curve", Title: "Latency against throughput", Table: g, Note: "From the instant at which a request was due to its acknowledgement, except for closed loops."}
-	if len(sorted) == 1 || most/least >= alikeMax {
-		s.Plot, s.Legend = c.svg(), legend(lines)
-	}
-	return s
+	return g
 }
 
 // overlay draws the responses' percentiles of the first results over each other.
@@ -125,11 +130,14 @@ func overlay(results []Named) (section, error) {
 	if len(results) > stylesMax {
 		s.Note = fmt.Sprintf("The first %d of %d results.", stylesMax, len(results))
 	}
-	s.Table = grid{Caption: "Responses", Head: []string{"", "mean", "50 %", "90 %", "99 %", "99.9 %", "greatest"}}
+	s.Table = grid{Caption: "Responses", Head: []string{""}}
+	for _, p := range percentileFigures {
+		s.Table.Head = append(s.Table.Head, p.name)
+	}
 	for _, f := range curves {
 		row := []string{f.name}
-		for _, us := range []float64{f.figure.MeanUs, f.figure.P50Us, f.figure.P90Us, f.figure.P99Us, f.figure.P999Us, f.figure.MaxUs} {
-			row = append(row, bench.FormatLatency(us))
+		for _, p := range percentileFigures {
+			row = append(row, bench.FormatLatency(p.us(f.figure)))
 		}
 		s.Table.Rows = append(s.Table.Rows, row)
 	}

@@ -28,7 +28,7 @@ func Sweep(w io.Writer, s *bench.Sweep, command string) error {
 	var runs []Named
 	for i := range s.Points {
 		for n, r := range s.Points[i].Runs {
-			runs = append(runs, Named{strings.TrimSpace(fmt.Sprintf("%s %d", settingsOf(&s.Points[i]), n+1)), r})
+			runs = append(runs, Named{strings.TrimSpace(fmt.Sprintf("%s %d", bench.NameSettings(s.Points[i].Settings), n+1)), r})
 		}
 	}
 	if len(runs) > 0 {
@@ -44,17 +44,9 @@ func Sweep(w io.Writer, s *bench.Sweep, command string) error {
 // readingMost is how many sentences a reader is given.
 const readingMost = 6
 
-func settingsOf(p *bench.SweepPoint) string {
-	var all []string
-	for _, set := range p.Settings {
-		all = append(all, set.Name+"="+set.Value)
-	}
-	return strings.Join(all, " ")
-}
-
 // nameOf is what a point is called on a page.
 func nameOf(p *bench.SweepPoint) string {
-	if name := settingsOf(p); name != "" {
+	if name := bench.NameSettings(p.Settings); name != "" {
 		return name
 	}
 	return "as it is"
@@ -80,7 +72,7 @@ func verdictOfSweep(s *bench.Sweep) verdict {
 
 func readingOfPoint(p *bench.SweepPoint, bounds []string) string {
 	name, held := "", strings.Join(bounds, " and ")
-	if set := settingsOf(p); set != "" {
+	if set := bench.NameSettings(p.Settings); set != "" {
 		name = "With " + set + ": "
 	}
 	switch {

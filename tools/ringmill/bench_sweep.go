@@ -325,14 +325,10 @@ func (a *app) benchPoint(ctx context.Context, p *sweepPoint, point *bench.SweepP
 
 // settingsPrefix is what a line about a point begins with.
 func settingsPrefix(settings []bench.Setting) string {
-	var all []string
-	for _, s := range settings {
-		all = append(all, s.Name+"="+s.Value)
-	}
-	if len(all) == 0 {
+	if len(settings) == 0 {
 		return ""
 	}
-	return strings.Join(all, " ") + ": "
+	return bench.NameSettings(settings) + ": "
 }
 
 func benchPoints(w io.Writer, s *bench.Sweep) {
