@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,34 @@ var errInvalid = errors.New("the figures are invalid")
 // wrongLoad is a usage error that package bench has found, in its words.
 func wrongLoad(cmd *cobra.Command, err error) error {
 	return wrongUse(cmd, "%s", strings.ReplaceAll(err.Error(), bench.ErrWorkload.Error()+": ", ""))
+}
+
+// registerBootstrapServer has --bootstrap under the name that Kafka's tools give it, too.
+func registerBootstrapServer(cmd *cobra.Command, client *clientFlags) {
+	cmd.Flags().StringVar(&client.bootstrap, "bootstrap-server", client.bootstrap, "as Kafka's tools spell --bootstrap")
+	_ = cmd.Flags().MarkHidden("bootstrap-server")
+}
+
+// bootstrapGiven tells whether nodes were named, under either name.
+func bootstrapGiven(cmd *cobra.Command) bool {
+	return cmd.Flags().Changed("bootstrap") || cmd.Flags().Changed("bootstrap-server")
+}
+
+func registerResult(cmd *cobra.Command, path *string) {
+	cmd.Flags().StringVar(path, "result", "", "a `file` to write the result to as JSON, too")
+}
+
+// registerReport has a page made of what a command has: its result or comparison.
+func registerReport(cmd *cobra.Command, path *string, what string) {
+	cmd.Flags().StringVar(path, "report", "", "a `file` to write the "+what+" to as a page for a browser, too")
+}
+
+// checkDir says what is wrong with --dir.
+func checkDir(cmd *cobra.Command, dir string) error {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return wrongUse(cmd, "--dir %s: no directory", dir)
+	}
+	return nil
 }
 
 func (a *app) benchCommand() *cobra.Command {

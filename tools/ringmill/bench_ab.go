@@ -41,7 +41,7 @@ row of the same target differ.`,
 	flags.IntVar(&f.pairs, "pairs", 8, "runs on each target")
 	flags.StringVar(&f.resultA, "result-a", "", "a `file` to append A's results to, as bench compare reads them")
 	flags.StringVar(&f.resultB, "result-b", "", "the same for B")
-	flags.StringVar(&f.page, "report", "", "a `file` to write the comparison to as a page for a browser, too")
+	registerReport(cmd, &f.page, "comparison")
 	flags.StringSliceVar(&f.metrics[0], "node-metrics-a", nil, "`addresses` of A's ringmill nodes' metrics (ringmill.http.listen): which stage makes the difference is told; without it 127.0.0.1:9644, if that is A's")
 	flags.StringSliceVar(&f.metrics[1], "node-metrics-b", nil, "the same of B's")
 	completeFlag(cmd, "pairs")
@@ -49,7 +49,7 @@ row of the same target differ.`,
 	completeFlag(cmd, "node-metrics-b")
 	registerFailIf(cmd, &f.failIf)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if cmd.Flags().Changed("bootstrap") || cmd.Flags().Changed("bootstrap-server") {
+		if bootstrapGiven(cmd) {
 			return wrongUse(cmd, "the targets are arguments: --bootstrap has no place here")
 		}
 		if f.pairs < 1 {

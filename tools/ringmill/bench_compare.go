@@ -30,7 +30,7 @@ bench ab: what disturbs one of two long series looks like a difference.`,
 		ValidArgsFunction: completeResults,
 	}
 	registerFailIf(cmd, &failIf)
-	cmd.Flags().StringVar(&html, "report", "", "a `file` to write the comparison to as a page for a browser, too")
+	registerReport(cmd, &html, "comparison")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		limits, err := parseFailIf(cmd, failIf)
 		if err != nil {

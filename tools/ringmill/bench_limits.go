@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,8 +42,8 @@ func (a *app) benchLimitsCommand(measure func(context.Context, limits.Options) (
 		if o.Each <= 0 {
 			return wrongUse(cmd, "--each %v: must be above 0", o.Each)
 		}
-		if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
-			return wrongUse(cmd, "--dir %s: no directory", o.Dir)
+		if err := checkDir(cmd, o.Dir); err != nil {
+			return err
 		}
 		o.Progress = func(l limits.Limit) { fmt.Fprintf(a.stderr, "%s: %s\n", l.Name, l.Rate()) }
 		all, err := measure(cmd.Context(), o)

@@ -81,7 +81,7 @@ func (f *benchRunFlags) stand(cmd *cobra.Command, settings []bench.Setting) (not
 	for _, s := range settings {
 		flag := flags.Lookup(s.Name)
 		switch {
-		case flag.Changed || s.Name == "bootstrap" && flags.Changed("bootstrap-server"):
+		case flag.Changed || s.Name == "bootstrap" && bootstrapGiven(cmd):
 			continue
 		case slices.Contains(rawWithout, s.Name) && f.client == string(bench.ClientRaw):
 			notes = append(notes, fmt.Sprintf("%s: --%s %s: a raw client has none, passed over", f.omb.driver, s.Name, s.Value))

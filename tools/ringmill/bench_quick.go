@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,8 +52,7 @@ Each run has a topic of its own, which is removed. Batches are full ones through
 
 func (f *benchQuickFlags) register(cmd *cobra.Command, client *clientFlags) {
 	flags, t := cmd.Flags(), &f.load.trial
-	flags.StringVar(&client.bootstrap, "bootstrap-server", client.bootstrap, "as Kafka's tools spell --bootstrap")
-	_ = flags.MarkHidden("bootstrap-server")
+	registerBootstrapServer(cmd, client)
 	flags.DurationVarP(&f.quick.Duration, "duration", "d", 90*time.Second, "about how long all of it takes")
 	flags.StringArrayVar(&f.bounds, "bound", []string{"p99<25ms"}, "a latency that a rate has to hold, as p99<10ms, p99.9, e2e-p99 and the like; several must all hold")
 	flags.StringVar(&f.quick.Dir, "dir", os.TempDir(), "a `directory` on the node's disk, where the disk is measured")
@@ -65,8 +65,8 @@ func (f *benchQuickFlags) register(cmd *cobra.Command, client *clientFlags) {
 	flags.IntVar(&t.BatchRecords, "batch", 0, "records of a request; 0: as many as make 64 KiB")
 	flags.IntVar(&t.MaxInFlight, "max-in-flight", 5, "requests out on a connection")
 	flags.StringVar(&f.load.acks, "acks", "all", "who must have a record before it is acknowledged: all in-sync replicas, 1 (the leader)")
-	flags.StringVar(&f.result, "result", "", "a `file` to write the result to as JSON, too")
-	flags.StringVar(&f.page, "report", "", "a `file` to write the result to as a page for a browser, too")
+	registerResult(cmd, &f.result)
+	registerReport(cmd, &f.page, "result")
 	for _, name := range []string{"duration", "bound", "metrics", "producers", "consumers", "partitions", "replication-factor", "size", "batch", "max-in-flight"} {
 		completeFlag(cmd, name)
 	}
@@ -82,8 +82,8 @@ func (f *benchQuickFlags) complete(cmd *cobra.Command, client *clientFlags) (err
 	if f.quick.Bounds, err = parseBounds(cmd, f.bounds, f.load.trial.Consumers); err != nil {
 		return err
 	}
-	if info, err := os.Stat(f.quick.Dir); err != nil || !info.IsDir() {
-		return wrongUse(cmd, "--dir %s: no directory", f.quick.Dir)
+	if err := checkDir(cmd, f.quick.Dir); err != nil {
+		return err
 	}
 	f.quick.Trial, f.quick.Topic, f.quick.MetricsTrusted = f.load.trial, benchTopic, cmd.Flags().Changed("metrics")
 	if err := f.quick.Check(); err != nil {
@@ -150,13 +150,9 @@ func benchQuickScreen(w io.Writer, r *quick.Report) {
 }
 
 func quickRow(name string, l *quick.Load) []string {
-	p, endToEnd, processors := &l.Run.Produced, "-", "-"
-	if l.Run.Consumed != nil {
-		endToEnd = bench.FormatLatency(l.Run.Consumed.Latency.P99Us)
-	}
+	processors := "-"
 	if l.Use.Processors > 0 {
 		processors = fmt.Sprintf("%.2f", l.Use.Processors)
 	}
-	return []string{name, bench.FormatCount(p.RecordsPerSecond), bench.FormatBytes(p.BytesPerSecond), bench.FormatLatency(p.Latency.P50Us),
-		bench.FormatLatency(p.Latency.P99Us), bench.FormatLatency(p.Latency.P999Us), endToEnd, processors}
+	return slices.Concat([]string{name}, loadCells(&l.Run.Produced), []string{endToEndCell(l.Run), processors})
 }

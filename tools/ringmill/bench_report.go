@@ -75,14 +75,22 @@ func (a *app) benchReport(paths []string, html string) error {
 func benchTable(w io.Writer, results []page.Named) {
 	var rows [][]string
 	for _, r := range results {
-		p, endToEnd := &r.Report.Produced, "-"
-		if r.Report.Consumed != nil {
-			endToEnd = bench.FormatLatency(r.Report.Consumed.Latency.P99Us)
-		}
-		rows = append(rows, []string{r.Name, r.Report.Verdict, bench.FormatCount(p.RecordsPerSecond), bench.FormatBytes(p.BytesPerSecond), bench.FormatLatency(p.Latency.P50Us),
-			bench.FormatLatency(p.Latency.P99Us), bench.FormatLatency(p.Latency.P999Us), bench.FormatLatency(p.Latency.MaxUs), endToEnd})
+		rows = append(rows, slices.Concat([]string{r.Name, r.Report.Verdict}, loadCells(&r.Report.Produced), []string{bench.FormatLatency(r.Report.Produced.Latency.MaxUs), endToEndCell(r.Report)}))
 	}
 	table(w, []string{"RESULT", "VERDICT", "RECORDS/S", "BYTES/S", "P50", "P99", "P99.9", "MAX", "END TO END P99"}, rows)
+}
+
+// loadCells are what tables have of the records of a run: RECORDS/S, BYTES/S, P50, P99 and P99.9.
+func loadCells(p *bench.ReportStream) []string {
+	return []string{bench.FormatCount(p.RecordsPerSecond), bench.FormatBytes(p.BytesPerSecond), bench.FormatLatency(p.Latency.P50Us), bench.FormatLatency(p.Latency.P99Us), bench.FormatLatency(p.Latency.P999Us)}
+}
+
+// endToEndCell is the p99 of what consumers have.
+func endToEndCell(r *bench.Report) string {
+	if r.Consumed == nil {
+		return "-"
+	}
+	return bench.FormatLatency(r.Consumed.Latency.P99Us)
 }
 
 // completeResults completes names of files of results.

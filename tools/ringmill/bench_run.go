@@ -62,9 +62,9 @@ broke off prints what there was until then as partial: exit status 1.`,
 	a.client.register(cmd)
 	f.register(cmd, &a.client)
 	flags := cmd.Flags()
-	flags.StringVar(&f.result, "result", "", "a `file` to write the result to as JSON, too")
+	registerResult(cmd, &f.result)
 	flags.StringVar(&f.log, "hlog", "", "a `file` to write each second's histograms to, in HdrHistogram's log format")
-	flags.StringVar(&f.page, "report", "", "a `file` to write the result to as a page for a browser, too")
+	registerReport(cmd, &f.page, "result")
 	f.omb.register(cmd)
 	flags.StringSliceVar(&f.trial.StatusAddresses, "node-metrics", nil, "`addresses` of ringmill nodes' metrics (ringmill.http.listen): which stage makes the p99 is told")
 	flags.IntSliceVar(&f.trial.PIDs, "pid", nil, "`processes` of this host, whose CPU, switches, memory and disk traffic are told; else those that listen at --bootstrap here")
@@ -97,8 +97,7 @@ broke off prints what there was until then as partial: exit status 1.`,
 
 func (f *benchLoadFlags) register(cmd *cobra.Command, client *clientFlags) {
 	flags, t := cmd.Flags(), &f.trial
-	flags.StringVar(&client.bootstrap, "bootstrap-server", client.bootstrap, "as Kafka's tools spell --bootstrap")
-	_ = flags.MarkHidden("bootstrap-server")
+	registerBootstrapServer(cmd, client)
 	flags.DurationVarP(&t.Duration, "duration", "d", 10*time.Second, "how long is measured")
 	flags.DurationVar(&t.WarmUp, "warm-up", 2*time.Second, "how long before that is left out")
 	flags.Float64VarP(&t.Rate, "rate", "r", 1000, "records a second of all producers together; 0: as many as are acknowledged, a closed loop")
@@ -272,6 +271,18 @@ func (a *app) benchRun(ctx context.Context, f *benchRunFlags) error {
 	}
 	report := f.trial.Report(outcome, err)
 	report.Command = f.command
+	err = errors.Join(err, f.write(report, periods), a.print(report, func(w io.Writer) { benchSummary(w, report) }))
+	if err == nil && report.Verdict == bench.VerdictInvalid {
+		return fmt.Errorf("%w: %s", errInvalid, strings.Join(report.Reasons, "; "))
+	}
+	if err == nil {
+		return limited
+	}
+	return benchFault(err)
+}
+
+// write puts a result into the files that were named.
+func (f *benchRunFlags) write(report *bench.Report, periods *omb.Periods) (err error) {
 	if f.omb.result != "" {
 		err = errors.Join(err, f.omb.write(periods, report))
 	}
@@ -281,14 +292,7 @@ func (a *app) benchRun(ctx context.Context, f *benchRunFlags) error {
 	if f.page != "" {
 		err = errors.Join(err, writePage(f.page, func(w io.Writer) error { return page.Run(w, report) }))
 	}
-	err = errors.Join(err, a.print(report, func(w io.Writer) { benchSummary(w, report) }))
-	if err == nil && report.Verdict == bench.VerdictInvalid {
-		return fmt.Errorf("%w: %s", errInvalid, strings.Join(report.Reasons, "; "))
-	}
-	if err == nil {
-		return limited
-	}
-	return benchFault(err)
+	return err
 }
 
 // benchShown runs a trial and shows it on standard error while it runs: painted over itself on a terminal, or a line each second. Programs

@@ -59,7 +59,7 @@ fresh data under --dir.`,
 	flags.IntVar(&f.repeats, "repeats", 3, "runs that the rate has to hold, or of each choice")
 	flags.StringSliceVar(&f.trial.StatusAddresses, "node-metrics", nil, "`addresses` of ringmill nodes' metrics (ringmill.http.listen): which stage makes the p99 is told; without it 127.0.0.1:9644, if that is the node's, or that of the nodes which are started")
 	completeFlag(cmd, "node-metrics")
-	flags.StringVar(&f.page, "report", "", "a `file` to write the result to as a page for a browser, too")
+	registerReport(cmd, &f.page, "result")
 	for _, name := range []string{"bound", "over", "to", "precision", "repeats"} {
 		completeFlag(cmd, name)
 	}
@@ -68,20 +68,24 @@ fresh data under --dir.`,
 		if err != nil {
 			return err
 		}
-		if !cmd.Flags().Changed("node-metrics") && !f.startsNodes() {
-			found := metricsHere(strings.Split(a.client.bootstrap, ","))
-			for i := range points {
-				points[i].trial.StatusAddresses = found
+		f.command = commandLine(cmd, "")
+		if !f.startsNodes() {
+			f.command = commandLine(cmd, a.client.bootstrap)
+			if !cmd.Flags().Changed("node-metrics") {
+				f.readMetricsHere(points)
 			}
 		}
-		nodes := a.client.bootstrap
-		if f.startsNodes() {
-			nodes = ""
-		}
-		f.command = commandLine(cmd, nodes)
 		return a.benchSweep(cmd.Context(), &f, points, bounds)
 	}
 	return cmd
+}
+
+// readMetricsHere has the stages read of the node that there is, if it is found where its metrics are.
+func (f *benchSweepFlags) readMetricsHere(points []sweepPoint) {
+	found := metricsHere(f.trial.Addresses)
+	for i := range points {
+		points[i].trial.StatusAddresses = found
+	}
 }
 
 // sweepPoint is a choice of settings with the trial that it makes.
@@ -126,7 +130,7 @@ func (f *benchSweepFlags) plan(cmd *cobra.Command, client *clientFlags) (points 
 		return nil, nil, wrongUse(cmd, "a search with --bound begins at --rate, which must be above 0")
 	case len(bounds) == 0 && len(f.over) == 0:
 		return nil, nil, wrongUse(cmd, "nothing to sweep: give --bound, --over or both")
-	case f.startsNodes() && (cmd.Flags().Changed("bootstrap") || cmd.Flags().Changed("bootstrap-server")):
+	case f.startsNodes() && bootstrapGiven(cmd):
 		return nil, nil, wrongUse(cmd, "--over loops: it is a property of a node, set before it starts: nodes are started for this, and what is at --bootstrap cannot be varied")
 	case f.startsNodes() && cmd.Flags().Changed("node-metrics"):
 		return nil, nil, wrongUse(cmd, "--node-metrics has no place beside --over loops: those of the nodes that are started are read")

@@ -57,7 +57,7 @@ Nothing is set for good: the properties are printed, with what each bought.`,
 	flags.Float64Var(&f.precision, "precision", 3, "how near a rate is to one that does not hold, in percent")
 	flags.IntVar(&f.pairs, "pairs", 3, "how often a value that is kept has been held against what was set")
 	flags.IntVar(&f.passes, "passes", 3, "the most passes over all properties")
-	flags.StringVar(&f.result, "result", "", "a `file` to write the result to as JSON, too")
+	registerResult(cmd, &f.result)
 	for _, name := range []string{"bound", "to", "precision", "pairs", "passes"} {
 		completeFlag(cmd, name)
 	}
@@ -105,7 +105,7 @@ func (f *benchTuneFlags) plan(cmd *cobra.Command, client *clientFlags) (bounds [
 		return nil, nil, wrongUse(cmd, "--precision must be above 0, --to not below 0, --pairs and --passes at least 1")
 	case f.running && f.given():
 		return nil, nil, wrongUse(cmd, "--running starts no node: --serve and --dir have no place beside it")
-	case !f.running && (cmd.Flags().Changed("bootstrap") || cmd.Flags().Changed("bootstrap-server")):
+	case !f.running && bootstrapGiven(cmd):
 		return nil, nil, wrongUse(cmd, "nodes are started for this: --bootstrap has no place here without --running")
 	}
 	if err := f.check(cmd); err != nil {
@@ -226,6 +226,7 @@ const tuneCPULeast = 0.2
 // tuneDepth is the part of the load's rate below which no rate is looked for.
 const tuneDepth = 16
 
+// measure finds the highest rate that holds with some settings; a Score of 0 if none does.
 func (t *tuner) measure(ctx context.Context, settings []bench.Setting) (score tune.Score, err error) {
 	at, err := t.with(ctx, settings)
 	if err != nil {
@@ -233,39 +234,12 @@ func (t *tuner) measure(ctx context.Context, settings []bench.Setting) (score tu
 	}
 	defer func() { err = errors.Join(err, at.leave()) }()
 	t.doubt = ""
-	scores := map[float64]tune.Score{} // of the rates that held
+	scores := map[float64]tune.Score{} // of the rates that were tried
 	search := bench.Search{From: t.from, To: t.to, Precision: t.precision, Confirm: 1}
 	search.Try = func(ctx context.Context, rate float64) (string, error) {
-		trial := t.load.trial
-		if rate < trial.Rate/tuneDepth {
-			return "", bench.ErrNoRate
-		}
-		trial.Rate, trial.Addresses = rate, at.addresses
-		var used []bench.Usage // at both ends of the window, which is when a trial asks for CPU time
-		trial.CPU = func() time.Duration {
-			if u, err := bench.ReadUsage(at.pid); at.pid != 0 && err == nil {
-				used = append(used, u)
-			}
-			return bench.UsedCPU()
-		}
-		report, err := benchOnce(ctx, trial)
-		if err != nil {
-			return "", err
-		}
-		broken := bench.Held(report, t.bounds)
-		if report.Verdict == bench.VerdictInvalid && report.LostRequests == 0 {
-			t.doubt = broken
-		}
-		if broken == "" {
-			s := tune.Score{Rate: rate, P99Us: report.Produced.Latency.P99Us}
-			if len(used) == 2 && report.Produced.Bytes > 0 {
-				if cpu := used[1].Since(used[0]).CPU().Seconds(); cpu >= tuneCPULeast {
-					s.CPUSecondsPerGB = cpu * 1e9 / float64(report.Produced.Bytes)
-				}
-			}
-			scores[rate] = s
-		}
-		return broken, nil
+		score, broken, err := t.try(ctx, at, rate)
+		scores[rate] = score
+		return broken, err
 	}
 	found, err := search.Run(ctx)
 	if errors.Is(err, bench.ErrNoRate) {
@@ -276,6 +250,37 @@ func (t *tuner) measure(ctx context.Context, settings []bench.Setting) (score tu
 	}
 	t.from = max(t.load.trial.Rate, found.Rate*0.8)
 	return scores[found.Rate], nil
+}
+
+// try runs at a rate; broken is why it does not hold.
+func (t *tuner) try(ctx context.Context, at target, rate float64) (score tune.Score, broken string, err error) {
+	trial := t.load.trial
+	if rate < trial.Rate/tuneDepth {
+		return score, "", bench.ErrNoRate
+	}
+	trial.Rate, trial.Addresses = rate, at.addresses
+	var used []bench.Usage // at both ends of the window, which is when a trial asks for CPU time
+	trial.CPU = func() time.Duration {
+		if u, err := bench.ReadUsage(at.pid); at.pid != 0 && err == nil {
+			used = append(used, u)
+		}
+		return bench.UsedCPU()
+	}
+	report, err := benchOnce(ctx, trial)
+	if err != nil {
+		return score, "", err
+	}
+	broken = bench.Held(report, t.bounds)
+	if report.Verdict == bench.VerdictInvalid && report.LostRequests == 0 {
+		t.doubt = broken
+	}
+	score = tune.Score{Rate: rate, P99Us: report.Produced.Latency.P99Us}
+	if len(used) == 2 && report.Produced.Bytes > 0 {
+		if cpu := used[1].Since(used[0]).CPU().Seconds(); cpu >= tuneCPULeast {
+			score.CPUSecondsPerGB = cpu * 1e9 / float64(report.Produced.Bytes)
+		}
+	}
+	return score, broken, nil
 }
 
 // benchTuned is the result for people.

@@ -40,12 +40,10 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 func (f *serveFlags) given() bool { return f.serve != "" || f.dir != "" }
 
 func (f *serveFlags) check(cmd *cobra.Command) error {
-	if f.dir != "" {
-		if info, err := os.Stat(f.dir); err != nil || !info.IsDir() {
-			return wrongUse(cmd, "--dir %s: no directory", f.dir)
-		}
+	if f.dir == "" {
+		return nil
 	}
-	return nil
+	return checkDir(cmd, f.dir)
 }
 
 // start starts a node with properties of its own, in a directory that goes with it.

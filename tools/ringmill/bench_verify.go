@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -48,23 +49,31 @@ The exit status is 1 if anything is wrong; the topic is kept then if --keep says
 		if err := v.Check(); err != nil {
 			return wrongLoad(cmd, err)
 		}
-		v.Progress = func(acknowledged int64, since time.Duration) {
-			fmt.Fprintf(a.stderr, "%d records acknowledged, the last one %v ago\n", acknowledged, since.Round(time.Millisecond))
-		}
-		verdict, err := v.Run(cmd.Context())
-		if verdict == nil {
-			return benchFault(err)
-		}
-		if err := a.print(verdict, func(w io.Writer) { benchVerdict(w, verdict) }); err != nil {
-			return err
-		}
-		if !verdict.Right() {
-			return fmt.Errorf("records are not as they were acknowledged: %d lost, %d doubled, %d reordered, %d corrupt, %d aborted and there",
-				verdict.Lost, verdict.Doubled, verdict.Reordered, verdict.Corrupt, verdict.AbortedStored)
-		}
-		return benchFault(err)
+		return a.benchVerify(cmd.Context(), &v)
 	}
 	return cmd
+}
+
+func (a *app) benchVerify(ctx context.Context, v *bench.Verification) error {
+	v.Progress = func(acknowledged int64, since time.Duration) {
+		fmt.Fprintf(a.stderr, "%d records acknowledged, the last one %v ago\n", acknowledged, since.Round(time.Millisecond))
+	}
+	verdict, err := v.Run(ctx)
+	if verdict == nil {
+		return benchFault(err)
+	}
+	if err := a.print(verdict, func(w io.Writer) { benchVerdict(w, verdict) }); err != nil {
+		return err
+	}
+	if !verdict.Right() {
+		return fmt.Errorf("records are not as they were acknowledged: %s", faultsOf(verdict))
+	}
+	return benchFault(err)
+}
+
+// faultsOf counts what is wrong.
+func faultsOf(v *bench.Verdict) string {
+	return fmt.Sprintf("%d lost, %d doubled, %d reordered, %d corrupt, %d aborted and there", v.Lost, v.Doubled, v.Reordered, v.Corrupt, v.AbortedStored)
 }
 
 func benchVerdict(w io.Writer, v *bench.Verdict) {
@@ -76,6 +85,6 @@ func benchVerdict(w io.Writer, v *bench.Verdict) {
 	if v.Right() {
 		fmt.Fprintln(w, "RIGHT: none lost, doubled, reordered or corrupt")
 	} else {
-		fmt.Fprintf(w, "WRONG: %d lost, %d doubled, %d reordered, %d corrupt, %d aborted and there\n", v.Lost, v.Doubled, v.Reordered, v.Corrupt, v.AbortedStored)
+		fmt.Fprintf(w, "WRONG: %s\n", faultsOf(v))
 	}
 }
