@@ -21,6 +21,8 @@ type coldReads struct {
 	waiting []*Conn
 	// unsupported: cachestat(2) is missing (kernel < 6.5); then every range that is not hot is read first.
 	unsupported bool
+	// asking is how many goroutines ask disks for what is to be read next.
+	asking int
 }
 
 const (
@@ -34,10 +36,13 @@ const (
 func (l *Loop) resident(c *Conn, r *fileRange, want int64) bool {
 	if !l.cold.unsupported {
 		cached, total, err := iouring.Cachestat(r.file.fd, r.offset, want)
-		if err == nil && cached >= total {
-			return true
-		}
 		l.cold.unsupported = errors.Is(err, errors.ErrUnsupported)
+		if err == nil {
+			all := cached >= total
+			if asked := l.reads(r, want, all); all && (!asked || arrived(r.file.fd, r.offset, want)) {
+				return true
+			}
+		}
 	}
 	c.out.reading = true
 	l.metrics.coldRanges.Inc()

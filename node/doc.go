@@ -80,5 +80,5 @@
 // (memory.Bound): groups and offsets, transactional ids and their partitions, the states of share groups; of share groups also their
 // records in flight (shareHeldMax), sessions (sharePartitionsMax) and reads
 // (shareReadBytesMax), and while it cleans the cleaner's map of keys, one and a half times log.cleaner.dedupe.buffer.size, a batch, its records
-// (wire.DecompressedMax) and 1 MiB to write.
+// (wire.DecompressedMax) and 1 MiB to write. What disks are asked to read ahead of readers (fileReaders) is the page cache's, not the node's.
 package node

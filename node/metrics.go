@@ -92,6 +92,7 @@ type loopMetrics struct {
 	received, sent, refused, faulted, shed, starved *metrics.Counter
 	batches, records, appendedBytes                 *metrics.Counter
 	rolls, coldRanges, coldLookups                  *metrics.Counter
+	readahead, readaheadLost                        *metrics.Counter
 	syncs, syncedPartitions                         *metrics.Counter
 	journalFull, checkpoints                        *metrics.Counter
 	// replicated are bytes that followers were sent by their leaders, truncations logs that were cut.
@@ -108,6 +109,7 @@ func newLoopMetrics(m *nodeMetrics, loop int) loopMetrics {
 		refused: c("connections_refused_total"), faulted: c("connections_closed_for_faults_total"), shed: c("connections_closed_unread_total"), starved: c("receive_waits_for_memory_total"),
 		batches: c("appended_batches_total"), records: c("appended_records_total"), appendedBytes: c("appended_bytes_total"),
 		rolls: c("segment_rolls_total"), coldRanges: c("fetch_cold_ranges_total"), coldLookups: c("fetch_cold_lookups_total"),
+		readahead: c("fetch_readahead_bytes_total"), readaheadLost: c("fetch_readahead_lost_total"),
 		syncs: c("sync_rounds_total"), syncedPartitions: c("sync_round_partitions_total"),
 		journalFull: c("journal_full_total"), checkpoints: c("journal_checkpoints_total"),
 		replicated: c("replicated_bytes_total"), truncations: c("log_truncations_total"),

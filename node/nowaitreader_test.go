@@ -46,7 +46,7 @@ func TestNoWaitReaderShort(t *testing.T) {
 }
 
 // forgotten takes bytes of a file, which are on disk, out of the page cache. It skips the test where that cannot be done.
-func forgotten(t *testing.T, f *os.File, at, n int64) {
+func forgotten(t testing.TB, f *os.File, at, n int64) {
 	t.Helper()
 	if err := unix.Fadvise(int(f.Fd()), at, n, unix.FADV_DONTNEED); err != nil {
 		t.Fatal(err)

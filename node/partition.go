@@ -59,6 +59,8 @@ type partition struct {
 	// files are the open segments, opening those being opened; both empty for an idle partition.
 	files   map[*segment.Segment]*segmentFile
 	opening map[*segment.Segment]bool
+	// ahead is the segment whose beginning is to be read when its file is open; its segment is nil if there is none.
+	ahead readaheadOver
 	// parked are shares of fetches that wait for a file or an index.
 	parked []*fetchShare
 	// swapping are segments whose files a cleaned one is about to replace: none is opened by name until that is done, and

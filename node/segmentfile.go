@@ -16,6 +16,11 @@ type segmentFile struct {
 	fd   int
 	name string
 	refs atomic.Int32
+	// part and segment are what it is the file of; they are fixed before it is handed on.
+	part    *partition
+	segment *segment.Segment
+	// cold are readers of what is not in the page cache; nil as long as there were none.
+	cold atomic.Pointer[fileReaders]
 	// open is the node's count of open segment files.
 	open *atomic.Int64
 }
@@ -78,6 +83,7 @@ func (l *Loop) opened(p *partition, seg *segment.Segment, name string, f segment
 	case gone: // with its file, by retention or with its topic
 	case err == nil:
 		p.addFile(seg, l.node.newSegmentFile(f, name))
+		l.readOver(p.files[seg])
 		l.evictFiles(p)
 		if len(p.plans) > 0 {
 			l.markDirty(p)
@@ -120,6 +126,7 @@ func (p *partition) addFile(seg *segment.Segment, f *segmentFile) {
 	if p.files == nil {
 		p.files = make(map[*segment.Segment]*segmentFile)
 	}
+	f.part, f.segment = p, seg
 	p.files[seg] = f
 }
 

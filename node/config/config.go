@@ -27,6 +27,7 @@ type Config struct {
 	ConnectionRateMax         int            `property:"max.connection.creation.rate"` // connections a second
 	ListenerConnectionRates   map[string]int // by the listener's name
 	FetchBytesMax             int            `property:"fetch.max.bytes"`
+	FetchReadaheadBytes       int64          `property:"ringmill.fetch.readahead.bytes"` // 0: off
 	FetchSessionSlots         int            `property:"max.incremental.fetch.session.cache.slots"`
 	DescribePartitionsMax     int            `property:"max.request.partition.size.limit"`
 	HTTPListen                string         `property:"ringmill.http.listen"` // "" for none

@@ -36,6 +36,8 @@ var ringmillProperties = []Property{
 		"Bytes that are read in a second to check logs. They do not displace what is in the page cache."),
 	effective("ringmill.request.memory.bytes", Long, "268435456", atLeast(1<<20), ReadOnly,
 		"Bytes of requests that may be in memory at once on the whole node. What comes beyond waits in the sockets. It must hold at least one request of socket.request.max.bytes."),
+	effective("ringmill.fetch.readahead.bytes", Long, "4194304", between(0, 1<<30), ClusterWide,
+		"How far the disk is asked to read ahead of a consumer or follower that reads on in what is not in the page cache, for each that does. 0: nothing is read before it is asked for, but for what the kernel reads ahead itself."),
 	effective("ringmill.append.path", String, "auto", oneOf("auto", "inline", "ring"), ReadOnly,
 		"How segment files are written: by the loop itself (inline), by the ring (ring), or by what a probe of each log directory at start recommends (auto)."),
 	effective("ringmill.append.inline.bytes.max", Int, "262144", between(0, 4<<20), ReadOnly,
