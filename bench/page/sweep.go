@@ -34,7 +34,7 @@ func Sweep(w io.Writer, s *bench.Sweep, command string) error {
 	if len(runs) > 0 {
 		all := throughputAgainstLatency(runs)
 		all.ID, all.Title, all.Note = "runs", "All runs", "Each run that there was, also of rates that did not hold. "+all.Note
-		all.Folded = len(runs) > readingMost
+		all.Folded = all.Plot != "" && len(runs) > readingMost
 		d.Sections = append(d.Sections, all)
 		d.Facts = append(d.Facts, alike(runs))
 	}
