@@ -40,6 +40,7 @@
 //	wake              multishot poll of an eventfd       edge of an eventfd
 //	signal            MSG_RING                           eventfd
 //	wait              io_uring_enter with EXT_ARG        epoll_pwait2
+//	spin              flags and tails of the ring        epoll_pwait2 without a wait, now and then
 //
 // The ring is set up as the kernel recommends since 6.1, which is the least it needs: SINGLE_ISSUER, DEFER_TASKRUN,
 // COOP_TASKRUN. What fails on the way there, be it the set-up, an operation that is missing, or the live test, [New]
@@ -56,6 +57,10 @@
 // goroutines can't be preempted (GODEBUG=asyncpreemptoff=1) there is no raw wait. A process of n loops should run with
 // GOMAXPROCS = n+2, and no loop in a real-time scheduling class.
 //
+// With Config.Spin a wait begins by looking again for events, without a system call that waits, if two of the last eight
+// waits ended soon enough for that: an idle loop does not spin. The thread keeps its P meanwhile, but is preempted like any
+// goroutine.
+//
 // # Invariants
 //
 //   - OneEvent: an operation yields exactly one event; Accept any number with More, then at most one without.
@@ -69,7 +74,8 @@
 //   - ClosedIsGone: when CancelFD has returned, no operation started before touches whatever gets the descriptor's
 //     number next.
 //   - OneEnter: a Poll makes at most one enter, none if there is nothing to submit or fetch, two when the raw part of a
-//     wait ran out; signals of the Go runtime may add to that.
+//     wait ran out; signals of the Go runtime may add to that. One that spins submits before it, and enters for each
+//     work of the kernel's that it finds.
 //
 // Bounds: operations in flight 2²⁰; receive buffers Config.Buffers × Config.BufferSize (8 MiB by default, touched as
 // used); rings 1024 × 64 + 8192 × 16 bytes; file operations' threads Config.FilePool.

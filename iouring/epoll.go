@@ -31,6 +31,7 @@ type epoll struct {
 	ts       unix.Timespec // what epoll_pwait2 is pointed at
 	fd       int
 	lost     error
+	spin     spinner
 	raw      bool
 }
 
@@ -46,7 +47,7 @@ type socketState struct {
 var _ Engine = (*epoll)(nil)
 
 func openEpoll(cfg Config) (*epoll, error) {
-	e := &epoll{raw: rawWaitAllowed(), owner: newOwner(), kernel: make([]unix.EpollEvent, 256), jobs: make([]fileJob, 64)}
+	e := &epoll{raw: rawWaitAllowed(), owner: newOwner(), spin: spinner{budget: cfg.Spin}, kernel: make([]unix.EpollEvent, 256), jobs: make([]fileJob, 64)}
 	var err error
 	if e.fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("iouring: open an epoll: %w", err)

@@ -17,16 +17,43 @@ func (e *epoll) Poll(events []Event, wait time.Duration) (int, error) {
 	if wait == 0 || e.busy() {
 		e.look()
 		if n := e.collect(events); n > 0 || wait == 0 || e.lost != nil {
+			if wait != 0 {
+				e.spin.note(true)
+			}
 			return n, e.lost
 		}
 	}
 	s := beginSleep(wait, e.raw && e.features.FineWait)
-	for {
-		over := e.sleep(&s)
-		if n := e.collect(events); n > 0 || over || e.lost != nil {
-			return n, e.lost
+	n := e.lookOn(events, &s)
+	for over := false; n == 0 && !over && e.lost == nil; {
+		over = e.sleep(&s)
+		n = e.collect(events)
+	}
+	e.spin.ended(&s, n)
+	return n, e.lost
+}
+
+// spinLookEvery is how often a spin asks epoll, which takes a system call of some 0.4 µs: an eighth of the spin, and 1.5 µs
+// that an event waits for it in the mean.
+const spinLookEvery = 3 * time.Microsecond
+
+// lookOn spins if that is worth it, and returns the events that came. Of wakes and files it learns from memory.
+func (e *epoll) lookOn(events []Event, s *sleep) (n int) {
+	if !e.spin.worth() {
+		return 0
+	}
+	e.counters.Spins++
+	for next := time.Duration(0); n == 0 && e.lost == nil && s.spins(e.spin.budget); {
+		if s.spun >= next || e.busy() || e.bell.woken.Load() {
+			e.look()
+			n = e.collect(events)
+			next = s.spun + spinLookEvery
 		}
 	}
+	if n > 0 {
+		e.counters.SpinHits++
+	}
+	return n
 }
 
 // busy reports whether there is something to do without a wait.

@@ -28,6 +28,7 @@ type uring struct {
 	messages uint64 // that peers sent
 	owner    owner
 	closed   bool
+	spin     spinner
 	scrap    sqe // what entry gives when the ring is lost
 	raw      bool
 }
@@ -39,7 +40,7 @@ func openUring(cfg Config, preference []uint32) (*uring, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &uring{ring: r, raw: rawWaitAllowed(), owner: newOwner()}
+	e := &uring{ring: r, raw: rawWaitAllowed(), owner: newOwner(), spin: spinner{budget: cfg.Spin}}
 	if err := e.equip(cfg); err != nil {
 		e.free()
 		return nil, err

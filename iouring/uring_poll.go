@@ -22,6 +22,9 @@ func (e *uring) Poll(events []Event, wait time.Duration) (int, error) {
 			e.enterNow()
 		}
 		if n := e.collect(events); n > 0 || wait == 0 || e.lost != nil {
+			if wait != 0 {
+				e.spin.note(true)
+			}
 			return n, e.lost
 		}
 	}
@@ -35,13 +38,37 @@ func (e *uring) idle() bool { return e.lost == nil && len(e.backlog) == 0 && e.r
 // struck after its wake had been seen for example, do not end the wait.
 func (e *uring) pollAsleep(events []Event, wait time.Duration) (int, error) {
 	s := beginSleep(wait, e.raw)
-	for {
-		over := e.sleep(&s)
-		if n := e.collect(events); n > 0 || over || e.lost != nil {
-			return n, e.lost
-		}
+	n := e.lookOn(events, &s)
+	for over := false; n == 0 && !over && e.lost == nil; {
 		e.bufs.commit()
+		over = e.sleep(&s)
+		n = e.collect(events)
 	}
+	e.spin.ended(&s, n)
+	return n, e.lost
+}
+
+// lookOn spins if that is worth it, and returns the events that came. What was started goes first. The kernel only flags
+// that it has work for us (DEFER_TASKRUN, TASKRUN_FLAG), and while the loop does not sleep a wake only leaves its mark: all
+// that is looked at is memory.
+func (e *uring) lookOn(events []Event, s *sleep) (n int) {
+	if !e.spin.worth() {
+		return 0
+	}
+	e.counters.Spins++
+	for n == 0 && e.lost == nil && s.spins(e.spin.budget) {
+		if e.ring.pending() > 0 || e.ring.due() {
+			e.enterNow()
+		}
+		if !e.idle() || e.bell.woken.Load() {
+			n = e.collect(events)
+			e.bufs.commit()
+		}
+	}
+	if n > 0 {
+		e.counters.SpinHits++
+	}
+	return n
 }
 
 // sleep enters with a wait, once unless signals of the Go runtime cut it short, and reports whether time is up. What

@@ -225,6 +225,66 @@ func TestSleepIsCut(t *testing.T) {
 	}
 }
 
+// TestRawWaitAfterSpin: a spin takes nothing from the wait that the Go scheduler is not told of.
+func TestRawWaitAfterSpin(t *testing.T) {
+	s := beginSleep(-1, true)
+	s.start = s.start.Add(-2 * rawWaitMax)
+	if s.spins(rawWaitMax) {
+		t.Fatal("spins when its budget is over")
+	}
+	if d, raw, over := s.next(); d <= 0 || d > rawWaitMax || !raw || over {
+		t.Fatalf("after a spin: %v, raw %v, over %v", d, raw, over)
+	}
+	s = beginSleep(time.Millisecond, true)
+	if s.start = s.start.Add(-time.Millisecond); s.spins(time.Hour) {
+		t.Fatal("spins when its limit is over")
+	}
+}
+
+// TestSpinner: a spin is worth it where two of the last eight waits ended within it, or would have but for the sleep.
+func TestSpinner(t *testing.T) {
+	const budget = time.Millisecond
+	for _, c := range []struct {
+		waits string // s: an event came soon, l: late, n: none
+		worth bool
+	}{
+		{"", false}, {"s", false}, {"ss", true}, {"llllll", false}, {"nnnnnn", false}, {"slslslsl", true},
+		{"sllllls", true}, {"slllllls", true}, {"sllllllls", false}, {"ssllllll", true}, {"sslllllll", false},
+	} {
+		s := spinner{budget: budget}
+		for _, w := range c.waits {
+			switch w {
+			case 's':
+				s.note(true)
+			case 'l':
+				s.ended(&sleep{start: time.Now().Add(-budget - spinWakeCost)}, 1)
+			case 'n':
+				s.ended(&sleep{start: time.Now()}, 0)
+			}
+		}
+		if s.worth() != c.worth {
+			t.Errorf("after %q: %v", c.waits, s.worth())
+		}
+	}
+	s := spinner{budget: budget, recent: 0xff}
+	s.ended(&sleep{start: time.Now(), spun: budget}, 1)
+	rested := 0
+	for s.note(true); !s.worth(); s.note(true) {
+		rested++
+	}
+	if rested != spinRest {
+		t.Errorf("%d waits without a spin after one that kept its event away, want %d", rested, spinRest)
+	}
+	s = spinner{}
+	for range 8 {
+		s.note(true)
+		s.ended(&sleep{start: time.Now()}, 1)
+	}
+	if s.worth() {
+		t.Error("spins without a budget")
+	}
+}
+
 func TestRawWaitRefusedWithoutPreemption(t *testing.T) {
 	t.Setenv("GODEBUG", "gctrace=0,asyncpreemptoff=1")
 	if rawWaitAllowed() {

@@ -81,19 +81,21 @@ func TestWakeStorm(t *testing.T) {
 // TestSignal plays ping-pong between engines on two threads, every pairing of kinds.
 func TestSignal(t *testing.T) {
 	for _, kinds := range [][2]string{{"uring", "uring"}, {"epoll", "epoll"}, {"uring", "epoll"}, {"epoll", "uring"}} {
-		t.Run(kinds[0]+" "+kinds[1], func(t *testing.T) { signalPingPong(t, kinds[0], kinds[1], 2000) })
+		for name, cfg := range map[string]iouring.Config{"": {}, " with a spin": {Spin: iouringtest.Spin}} {
+			t.Run(kinds[0]+" "+kinds[1]+name, func(t *testing.T) { signalPingPong(t, kinds[0], kinds[1], cfg, 2000) })
+		}
 	}
 }
 
-func signalPingPong(t *testing.T, here, there string, rounds int) {
-	e := iouringtest.Open(t, here, iouring.Config{})
+func signalPingPong(t *testing.T, here, there string, cfg iouring.Config, rounds int) {
+	e := iouringtest.Open(t, here, cfg)
 	peers := make(chan iouring.Engine)
 	finished, closed := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(closed)
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		peer, _, err := iouring.New(there, iouring.Config{})
+		peer, _, err := iouring.New(there, cfg)
 		if err != nil {
 			peers <- nil
 			return

@@ -170,8 +170,8 @@ func TestLateAndReorderedCompletions(t *testing.T) {
 // trouble makes every operation short, late and overtaken by chance.
 func trouble(s *seams, seed uint64) {
 	inner := s.newEngine
-	s.newEngine = func(kind string, loop int) (iouring.Engine, iouring.Probe, error) {
-		e, probe, err := inner(kind, loop)
+	s.newEngine = func(kind string, cfg iouring.Config, loop int) (iouring.Engine, iouring.Probe, error) {
+		e, probe, err := inner(kind, cfg, loop)
 		if err != nil {
 			return nil, probe, err
 		}
@@ -231,11 +231,11 @@ func TestEngineThatCannotBeMade(t *testing.T) {
 		}
 		n := newNode(cfg)
 		inner := n.seams.newEngine
-		n.seams.newEngine = func(kind string, loop int) (iouring.Engine, iouring.Probe, error) {
+		n.seams.newEngine = func(kind string, cfg iouring.Config, loop int) (iouring.Engine, iouring.Probe, error) {
 			if loop == bad {
 				return nil, iouring.Probe{}, unix.EPERM
 			}
-			return inner(kind, loop)
+			return inner(kind, cfg, loop)
 		}
 		var start *StartError
 		if err := n.start(); !errors.As(err, &start) {

@@ -18,8 +18,10 @@ const (
 // newEngine makes the loop's engine, on the loop's thread. A ring that is refused for a passing reason, see
 // [iouring.Probe.Transient], is asked for again until engineWait is over; what comes of that counts.
 func (l *Loop) newEngine() (iouring.Engine, iouring.Probe, error) {
+	cfg := l.node.Config()
+	engineConfig := iouring.Config{Spin: time.Duration(cfg.LoopSpinUS) * time.Microsecond}
 	for began, told := time.Now(), false; ; time.Sleep(enginePause) {
-		engine, probe, err := l.node.seams.newEngine(l.node.Config().Engine, l.index)
+		engine, probe, err := l.node.seams.newEngine(cfg.Engine, engineConfig, l.index)
 		if !probe.Transient() || time.Since(began) >= l.node.seams.engineWait {
 			return engine, probe, err
 		}

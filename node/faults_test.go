@@ -58,8 +58,8 @@ func (f *faults) fail(kind iouring.EventKind, part string, errno unix.Errno) {
 func (f *faults) under(s *seams) {
 	s.fs = faultFS{s.fs, f}
 	inner := s.newEngine
-	s.newEngine = func(kind string, loop int) (iouring.Engine, iouring.Probe, error) {
-		e, probe, err := inner(kind, loop)
+	s.newEngine = func(kind string, cfg iouring.Config, loop int) (iouring.Engine, iouring.Probe, error) {
+		e, probe, err := inner(kind, cfg, loop)
 		if err != nil {
 			return nil, probe, err
 		}

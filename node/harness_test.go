@@ -41,6 +41,14 @@ type shape struct {
 
 func (s shape) String() string { return fmt.Sprintf("%s-%d", s.engine, s.loops) }
 
+// spinUS has half of the shapes spin, so that each engine and each number of loops is tested with and without.
+func (s shape) spinUS() int {
+	if s.engine == "uring" && s.loops == 1 || s.engine == "epoll" && s.loops == 2 {
+		return 50
+	}
+	return 0
+}
+
 var shapes = []shape{{"uring", 1}, {"uring", 2}, {"epoll", 1}, {"epoll", 2}}
 
 // eachShape runs test on every engine, with one and with two loops, side by side: most of a test is waiting for disks and timers.
@@ -109,6 +117,7 @@ func startNode(t testing.TB, opts nodeOptions) *testNode {
 func tryStart(t testing.TB, opts nodeOptions) (*Node, error) {
 	t.Helper()
 	set := append([]string{
+		fmt.Sprint("ringmill.loop.spin.us=", opts.spinUS()),
 		"ringmill.http.listen=", fmt.Sprint("ringmill.loops=", opts.loops), "ringmill.engine=" + opts.engine,
 		"ringmill.journal.bytes=4194304", "log.initial.task.delay.ms=0", "offsets.topic.num.partitions=2", "group.initial.rebalance.delay.ms=0",
 	}, opts.set...)

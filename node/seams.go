@@ -14,7 +14,7 @@ import (
 // seams are what a node stands on and a test may replace before it starts: engines and files that fail, shorter waits.
 type seams struct {
 	fs        segment.FS
-	newEngine func(kind string, loop int) (iouring.Engine, iouring.Probe, error)
+	newEngine func(kind string, cfg iouring.Config, loop int) (iouring.Engine, iouring.Probe, error)
 	// engineWait is how long a loop waits for a ring that is refused for a passing reason.
 	engineWait time.Duration
 	// requestTimeout is how long a request's bytes may stay away, sweepInterval how often that is looked at, see sweep;
@@ -29,8 +29,8 @@ type seams struct {
 func defaultSeams() seams {
 	return seams{
 		fs: osfs.FS{},
-		newEngine: func(kind string, _ int) (iouring.Engine, iouring.Probe, error) {
-			return iouring.New(kind, iouring.Config{})
+		newEngine: func(kind string, cfg iouring.Config, _ int) (iouring.Engine, iouring.Probe, error) {
+			return iouring.New(kind, cfg)
 		},
 		engineWait: engineWait, requestTimeout: requestTimeout, sweepInterval: sweepInterval, drainTimeout: drainTimeout,
 		connDescriptors: connDescriptorsMax(), filesKept: fileDescriptors() / 2,

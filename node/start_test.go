@@ -64,7 +64,7 @@ func TestFailedStartKeepsWhatWasThere(t *testing.T) {
 func refusedRings(count int, errno unix.Errno) func(s *seams) {
 	return func(s *seams) {
 		var asked atomic.Int64
-		s.newEngine = func(_ string, _ int) (iouring.Engine, iouring.Probe, error) {
+		s.newEngine = func(_ string, _ iouring.Config, _ int) (iouring.Engine, iouring.Probe, error) {
 			engine, probe, err := iouring.New("epoll", iouring.Config{})
 			if asked.Add(1) <= int64(count) {
 				probe.Cause, probe.Reason, probe.Err = map[unix.Errno]string{unix.ENOMEM: "enomem", unix.EAGAIN: "eagain", unix.EPERM: "eperm"}[errno], "refused: "+errno.Error(), errno

@@ -14,15 +14,20 @@ import (
 // patience is when Await gives a test up. It only bounds failures; no test takes that long.
 const patience = 20 * time.Second
 
-// Each runs test once on every engine, each on a locked thread of its own, closing the engine afterwards. An engine
-// that this kernel refuses is skipped with the probe's reason.
+// Spin is the spin of the engines that [Each] has spin: long enough for what a test does next to come within it.
+const Spin = 200 * time.Microsecond
+
+// Each runs test once on every engine, each on a locked thread of its own, closing the engine afterwards, and, if cfg has
+// none, once more with a spin. An engine that this kernel refuses is skipped with the probe's reason.
 func Each(t *testing.T, cfg iouring.Config, test func(t *testing.T, e iouring.Engine)) {
 	t.Helper()
 	for _, kind := range []string{"uring", "epoll"} {
-		t.Run(kind, func(t *testing.T) {
-			e := Open(t, kind, cfg)
-			test(t, e)
-		})
+		t.Run(kind, func(t *testing.T) { test(t, Open(t, kind, cfg)) })
+		if cfg.Spin == 0 {
+			spinning := cfg
+			spinning.Spin = Spin
+			t.Run(kind+" with a spin", func(t *testing.T) { test(t, Open(t, kind, spinning)) })
+		}
 	}
 }
 

@@ -73,6 +73,7 @@ type Config struct {
 	// Loops.
 	Loops      int    `property:"ringmill.loops"` // at least 1: the 0 of "as many as cores" is resolved
 	Engine     string `property:"ringmill.engine"`
+	LoopSpinUS int64  `property:"ringmill.loop.spin.us"`
 	AppendPath string `property:"ringmill.append.path"`
 	// AppendInlineBytesMax bounds a write by the loop itself.
 	AppendInlineBytesMax int    `property:"ringmill.append.inline.bytes.max"`

@@ -22,6 +22,8 @@ var ringmillProperties = []Property{
 		"How many event loops serve connections and partitions. 0: one for each core the process may use."),
 	effective("ringmill.engine", String, "auto", oneOf("auto", "uring", "epoll"), ReadOnly,
 		"How a loop waits and does its I/O. auto probes the kernel at start and takes io_uring where it is allowed."),
+	effective("ringmill.loop.spin.us", Int, "0", between(0, 1000), ReadOnly,
+		"Microseconds for which a loop with nothing to do looks again before it sleeps, where its last events came that soon. It spares them a wake-up at the price of processor time, which is lost where the processors have other work."),
 	inBoth(effective("ringmill.flush.policy", String, "commit", oneOf("commit", "interval", "cache"), ClusterWide,
 		"When a write with acks=all is acknowledged. commit: when it is on disk. interval: when it is in memory, and the log is synced after flush.messages or flush.ms. cache: when it is in memory, as Apache Kafka does.")),
 	effective("ringmill.journal.bytes", Long, "67108864", between(1<<20, 1<<40), ReadOnly,

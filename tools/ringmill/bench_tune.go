@@ -162,6 +162,7 @@ func tunable(processors int) []tune.Property {
 	return []tune.Property{
 		{Name: "ringmill.loops", Values: loops},
 		{Name: "ringmill.engine", Values: []string{"auto", "epoll"}},
+		{Name: "ringmill.loop.spin.us", Values: []string{"0", "20", "100"}},
 		{Name: "ringmill.append.path", Values: []string{"auto", "inline", "ring"}},
 		{Name: "ringmill.journal.bytes", Values: []string{"67108864", "16777216", "268435456"}},
 		{Name: "ringmill.flush.commit.delay.us", Values: []string{"0", "200", "1000"}},
