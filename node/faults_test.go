@@ -93,8 +93,11 @@ type faultFile struct {
 	faults *faults
 }
 
+// besideLoop begins the names of files whose syncs are not a loop's own.
+const besideLoop = "beside a loop: "
+
 func (f *faultFile) Sync() error {
-	if fault := f.faults.of(iouring.EventSync, f.name); fault.Errno != 0 {
+	if fault := f.faults.of(iouring.EventSync, besideLoop+f.name); fault.Errno != 0 {
 		return fault.Errno
 	}
 	return f.File.Sync()
@@ -182,6 +185,31 @@ func TestFailedJournalSync(t *testing.T) {
 		tn := startNode(t, nodeOptions{shape: s, seams: f.under})
 		tn.createTopic("a", 4)
 		testStorageFault(t, tn, func() { f.fail(iouring.EventSync, "journal-", unix.EIO) })
+	})
+}
+
+// TestFailedJournalGrowth: the sync of new zeros may have been told of a failure that was of entries, of which the loop's own sync
+// of the same open file then hears nothing.
+func TestFailedJournalGrowth(t *testing.T) {
+	eachShape(t, func(t *testing.T, s shape) {
+		var f faults
+		tn := startNode(t, nodeOptions{shape: s, seams: f.under, set: []string{"ringmill.journal.bytes=33554432"}})
+		tn.createTopic("a", 1)
+		c := tn.dial()
+		f.fail(iouring.EventSync, besideLoop+tn.state.path+"/journal-", unix.EIO)
+		half := batch(strings.Repeat("x", 256<<10))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for range 2 * segment.DefaultJournalTrackBytes / len(half) { // one by one: larger runs would not be journalled
+				c.send(produce(-1, toProduce{"a", 0, half}))
+				if _, err := c.receive(); err != nil {
+					return
+				}
+			}
+		}()
+		expectEnd(t, tn)
+		<-done
 	})
 }
 

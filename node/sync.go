@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -313,12 +314,15 @@ func (s *syncer) grow(l *Loop) {
 	l.spawn(func() Message {
 		err := growth.Run(file)
 		return messageFunc(func(l *Loop) {
-			if err != nil {
+			switch {
+			case err == nil:
+				l.sync.journal.Grown(growth)
+			case errors.Is(err, segment.ErrNoGrowth):
 				l.node.log.throttled("the journal cannot grow", "journal", l.node.journalName(l.index), "error", err)
 				l.sync.journal.GrowthFailed()
-				return
+			default:
+				l.node.fatal(&storageError{"sync the journal", l.node.journalName(l.index), err})
 			}
-			l.sync.journal.Grown(growth)
 		})
 	})
 }

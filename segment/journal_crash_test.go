@@ -3,8 +3,10 @@ package segment_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/ringmill/ringmill/segment"
@@ -279,8 +281,13 @@ func TestJournalGrowthOnFullDisk(t *testing.T) {
 	write()
 	write()
 	g := j.PlanGrowth()
-	if g.Run(f) == nil {
-		t.Fatal("growth fitted")
+	if err := g.Run(f); !errors.Is(err, segment.ErrNoGrowth) {
+		t.Fatalf("growth on a full disk: %v", err)
+	}
+	fsys.SetCapacity(0)
+	fsys.Inject(segmenttest.FailNth(segmenttest.OpSync, "journal-0", 0, false, syscall.EIO))
+	if err := g.Run(f); !errors.Is(err, syscall.EIO) || errors.Is(err, segment.ErrNoGrowth) {
+		t.Fatalf("growth that cannot be synced: %v", err)
 	}
 	j.GrowthFailed()
 	if j.NeedsGrowth() {

@@ -1,6 +1,9 @@
 package segment
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // JournalCheckpoint is the second half of a checkpoint: what to write into the journal when the segment files are on disk.
 type JournalCheckpoint struct {
@@ -58,6 +61,9 @@ func (j *Journal) Checkpointed(c JournalCheckpoint) {
 	}
 }
 
+// ErrNoGrowth is wrapped by the error of a growth that changed nothing.
+var ErrNoGrowth = errors.New("segment: the journal cannot grow")
+
 // JournalGrowth adds a track to the journal's file.
 type JournalGrowth struct {
 	position int64
@@ -79,10 +85,14 @@ func (j *Journal) PlanGrowth() JournalGrowth {
 }
 
 // Run fills the new track with zeros and syncs it, so that appends change blocks that exist: an fdatasync of those commits
-// nothing in the file system's own journal. It touches no Journal; it blocks. A full disk is no harm: call GrowthFailed.
+// nothing in the file system's own journal. It touches no Journal; it blocks.
+//
+// Errors: ErrNoGrowth (wrapped) if the zeros cannot be written, as on a full disk, which is no harm: call GrowthFailed. Any
+// other is the sync's, and the log directory is done for: the kernel tells each error of a write-back once to an open file,
+// whoever asks, so that the sync of entries beside this one may not be told of its own.
 func (g JournalGrowth) Run(f File) error {
 	if err := zeroFill(f, g.position, g.bytes); err != nil {
-		return fmt.Errorf("grow journal to %d bytes: %w", g.position+g.bytes, err)
+		return fmt.Errorf("%w to %d bytes: %w", ErrNoGrowth, g.position+g.bytes, err)
 	}
 	return f.Sync()
 }
@@ -96,5 +106,5 @@ func (j *Journal) Grown(g JournalGrowth) {
 	j.tracks = append(j.tracks, journalTrack{})
 }
 
-// GrowthFailed says that Run failed: the journal stays as large as it is and tries no more.
+// GrowthFailed says that Run failed with ErrNoGrowth: the journal stays as large as it is and tries no more.
 func (j *Journal) GrowthFailed() { j.growing, j.maxBytes = false, 0 }
