@@ -35,16 +35,23 @@ func ParseBound(text string) (Bound, error) {
 func (b Bound) String() string { return fmt.Sprintf("%s<%v", b.Measure.Name, b.Max) }
 
 // Held says why a run does not hold the bounds; "" if it does. What it must do besides: lose nothing, end, and not be slower at the end of the
-// window than at its beginning, which a window that ends before the bound is reached would hide.
+// window than at its beginning, which a window that ends before the bound is reached would hide. That the generator was late or short of
+// processors makes responses longer and never shorter: bounds that hold all the same hold, and only what breaks one is in doubt.
 func Held(r *Report, bounds []Bound) (broken string) {
 	switch {
 	case r.Verdict == VerdictPartial:
 		return r.Error
 	case r.LostRequests > 0:
 		return fmt.Sprintf("%d acknowledged requests reached no consumer", r.LostRequests)
-	case r.Verdict == VerdictInvalid:
+	}
+	if broken = breaks(r, bounds); r.Verdict == VerdictInvalid && (broken != "" || len(bounds) == 0) {
 		return strings.Join(r.Reasons, "; ")
 	}
+	return broken
+}
+
+// breaks says which bound does not hold, or that responses grow.
+func breaks(r *Report, bounds []Bound) string {
 	least := time.Duration(math.MaxInt64)
 	for _, b := range bounds {
 		value, has := b.Measure.of(r)

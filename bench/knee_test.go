@@ -102,7 +102,10 @@ func TestHeld(t *testing.T) {
 		{func(r *Report) { r.Produced.Latency.P99Us = 10_000 }, "p99 is 10ms"},
 		{func(r *Report) { r.Produced.Latency.Count = 0 }, "nothing was measured for p99"},
 		{func(r *Report) { r.Verdict, r.Error = VerdictPartial, "gone" }, "gone"},
-		{func(r *Report) { r.Verdict, r.Reasons = VerdictInvalid, []string{"late", "busy"} }, "late; busy"},
+		{func(r *Report) { r.Verdict, r.Reasons = VerdictInvalid, []string{"late"} }, ""},
+		{func(r *Report) {
+			r.Verdict, r.Reasons, r.Produced.Latency.P99Us = VerdictInvalid, []string{"late", "busy"}, 10_000
+		}, "late; busy"},
 		{func(r *Report) { r.Verdict, r.LostRequests = VerdictInvalid, 2 }, "2 acknowledged requests reached no consumer"},
 		{func(r *Report) { r.Seconds[6].Produced.Latency.P50Us, r.Seconds[7].Produced.Latency.P50Us = 7001, 7001 }, "the median response grows by 6.001ms over the window"},
 	} {
@@ -114,6 +117,10 @@ func TestHeld(t *testing.T) {
 		if _, err := ParseBound(bad); !errors.Is(err, ErrWorkload) {
 			t.Errorf("%q: %v", bad, err)
 		}
+	}
+	late := report(func(r *Report) { r.Verdict, r.Reasons = VerdictInvalid, []string{"late"} })
+	if broken := Held(late, nil); broken != "late" {
+		t.Errorf("an invalid run without bounds: %q", broken)
 	}
 	if b, err := ParseBound("e2e-p99.9<1s"); err != nil || b.Max != time.Second || b.Measure.Name != "e2e-p99.9" {
 		t.Errorf("%+v, %v", b, err)
