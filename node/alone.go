@@ -69,9 +69,8 @@ func (n *Node) readAlone() (*image.Image, error) {
 // beginAlone makes the quorum of a cluster that begins with this node as its only voter, and with the metadata that it has.
 func (c *cluster) beginAlone(m *image.Image) error {
 	n := c.node
-	if mine := n.Config().NodeID; m.NodeID() != mine {
-		return &StartError{Path: n.state.path, Problem: fmt.Sprintf("the directory belongs to node %d, this is node %d", m.NodeID(), mine),
-			Cure: fmt.Sprintf("start with --set node.id=%d", m.NodeID())}
+	if this := n.Config().NodeID; m.NodeID() != this {
+		return ownedByOther(n.state.path, m.NodeID(), this)
 	}
 	dirs, err := n.allLogDirs()
 	if err != nil {
@@ -108,12 +107,7 @@ func (n *Node) allLogDirs() ([]wire.UUID, error) {
 	case where != "":
 		return nil, &StartError{Path: where, Problem: "the log directory of the last start is missing, or a new one was added", Cure: "begin the cluster with the log.dirs of the last start"}
 	}
-	ids, err := n.logDirIDs()
-	all := make([]wire.UUID, len(ids))
-	for i := range ids {
-		all[i] = ids[i]
-	}
-	return all, err
+	return n.logDirIDs()
 }
 
 // putAloneAway keeps the metadata that counts no more under another name.

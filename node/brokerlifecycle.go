@@ -107,7 +107,9 @@ func (b *brokerLifecycle) register() error {
 	if err != nil {
 		return err
 	}
-	req.LogDirs = dirs
+	for _, id := range dirs {
+		req.LogDirs = append(req.LogDirs, id)
+	}
 	c.tellRegistration(req)
 	resp, err := c.askController(req)
 	if err != nil {

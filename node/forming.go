@@ -45,9 +45,8 @@ func (c *cluster) openForming() error {
 	if exists && err != nil {
 		return quorumError(n.quorumDir(), err)
 	}
-	if exists && id.NodeID != n.Config().NodeID {
-		return &StartError{Path: n.quorumDir(), Problem: "the directory belongs to node " + strconv.Itoa(int(id.NodeID)) + ", this is node " + strconv.Itoa(int(n.Config().NodeID)),
-			Cure: "start with --set node.id=" + strconv.Itoa(int(id.NodeID)) + ", or name another data directory with --data"}
+	if this := n.Config().NodeID; exists && id.NodeID != this {
+		return ownedByOther(n.quorumDir(), id.NodeID, this)
 	}
 	cfg, dir := n.Config(), filepath.Join(n.Config().DataDir, "state", "serf")
 	ring, err := member.Keys(n.seams.fs, dir, cfg.GossipKey)

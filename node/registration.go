@@ -71,8 +71,8 @@ func lackingOf(req *kmsg.BrokerHeartbeatRequest) (lacking []controller.LackingRe
 	return lacking
 }
 
-// logDirIDs are the identities of the log directories (KIP-858).
-func (n *Node) logDirIDs() (ids [][16]byte, err error) {
+// logDirIDs are the identities of the log directories that have one (KIP-858).
+func (n *Node) logDirIDs() (ids []wire.UUID, err error) {
 	for _, d := range n.dirs {
 		props, err := readMetaProperties(d)
 		if err != nil {

@@ -107,9 +107,7 @@ func (n *Node) identify(cluster string) error {
 				Cure:    "give the node the directory that it had, or an empty one"}
 		}
 		if mine := n.Config().NodeID; props.NodeID != mine {
-			return &StartError{Path: filepath.Join(d.path, segment.MetaPropertiesFile),
-				Problem: fmt.Sprintf("the directory belongs to node %d, this is node %d", props.NodeID, mine),
-				Cure:    fmt.Sprintf("start with --set node.id=%d, or give this node an empty directory", props.NodeID)}
+			return ownedByOther(filepath.Join(d.path, segment.MetaPropertiesFile), props.NodeID, mine)
 		}
 		cluster = props.ClusterID
 	}
@@ -127,6 +125,12 @@ func (n *Node) identify(cluster string) error {
 		}
 	}
 	return n.writeKnownDirs()
+}
+
+// ownedByOther refuses a directory that is not this node's.
+func ownedByOther(path string, owner, this wire.NodeID) *StartError {
+	return &StartError{Path: path, Problem: fmt.Sprintf("the directory belongs to node %d, this is node %d", owner, this),
+		Cure: fmt.Sprintf("start with --set node.id=%d, or give this node a directory of its own", owner)}
 }
 
 // formattedDirs are the log directories with what their meta.properties say; nil where there is none.

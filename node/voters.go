@@ -38,23 +38,11 @@ func nextVoterChange(members []quorum.Member, m *image.Image, wanted int) (voter
 	if wanted == 0 {
 		return nil, quorum.ReplicaKey{}
 	}
-	voters := 0
-	replaced := make(map[wire.NodeID]bool) // nodes that vote with a directory that they have no more
-	present := make(map[wire.NodeID]quorum.Member)
+	voters := voterKeys(members)
+	// Who votes with the new directory by now votes with the old one no more. A node that is fenced may be on its way to a newer one.
 	for _, v := range members {
 		b := m.Broker(v.NodeID)
-		switch {
-		case b != nil && b.DirectoryID == v.DirectoryID:
-			present[v.NodeID] = v
-		case b != nil && v.Voter:
-			replaced[v.NodeID] = true
-		}
-		if v.Voter {
-			voters++
-		}
-	}
-	for _, v := range members { // who votes with the new directory by now votes with the old one no more; a fenced one may be on its way to a newer
-		if now, ok := present[v.NodeID]; !ok || !now.Voter || now.DirectoryID == v.DirectoryID || m.Broker(v.NodeID).Fenced {
+		if b == nil || b.Fenced || b.DirectoryID == v.DirectoryID || !slices.Contains(voters, partOf(b)) {
 			continue
 		}
 		if v.Voter {
@@ -67,11 +55,17 @@ func nextVoterChange(members []quorum.Member, m *image.Image, wanted int) (voter
 		if v.Voter || b == nil || b.DirectoryID != v.DirectoryID || !b.Active() {
 			continue
 		}
-		if replaced[v.NodeID] || voters < wanted {
+		replaces := slices.ContainsFunc(voters, func(voter quorum.ReplicaKey) bool { return voter.NodeID == v.NodeID })
+		if replaces || len(voters) < wanted {
 			return (*quorum.Quorum).AddVoter, v.ReplicaKey
 		}
 	}
 	return nil, quorum.ReplicaKey{}
+}
+
+// partOf is the key of the part of the quorum that a node has with its present directory.
+func partOf(b *image.Broker) quorum.ReplicaKey {
+	return quorum.ReplicaKey{NodeID: b.ID, DirectoryID: b.DirectoryID}
 }
 
 // memberKey is the key of a node's part of the quorum by an administrator's words. The id of one of the node's log directories stands for that
@@ -79,7 +73,7 @@ func nextVoterChange(members []quorum.Member, m *image.Image, wanted int) (voter
 // log directory.
 func memberKey(m *image.Image, named quorum.ReplicaKey) quorum.ReplicaKey {
 	if b := m.Broker(named.NodeID); b != nil && slices.Contains(b.LogDirs, named.DirectoryID) {
-		return quorum.ReplicaKey{NodeID: named.NodeID, DirectoryID: b.DirectoryID}
+		return partOf(b)
 	}
 	return named
 }
