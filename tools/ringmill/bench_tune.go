@@ -168,7 +168,7 @@ func tunable(processors int) []tune.Property {
 		{Name: "ringmill.flush.commit.delay.us", Values: []string{"0", "200", "1000"}},
 		{Name: "ringmill.journal.run.bytes.max", Values: []string{"524288", "65536", "4194304"}},
 		{Name: "ringmill.append.inline.bytes.max", Values: []string{"262144", "65536", "1048576"}},
-		{Name: "ringmill.fetch.readahead.bytes", Values: []string{"4194304", "16777216", "0"}},
+		{Name: "ringmill.fetch.readahead.bytes", Values: []string{"0", "4194304", "16777216"}},
 		{Name: "socket.send.buffer.bytes", Values: []string{"102400", "1048576", "-1"}},
 		{Name: "log.segment.bytes", Values: []string{"1073741824", "268435456"}},
 	}
