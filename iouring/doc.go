@@ -57,7 +57,7 @@
 // goroutines can't be preempted (GODEBUG=asyncpreemptoff=1) there is no raw wait. A process of n loops should run with
 // GOMAXPROCS = n+2, and no loop in a real-time scheduling class.
 //
-// With Config.Spin a wait begins by looking again for events, without a system call that waits, if two of the last eight
+// With Config.Spin a wait begins by looking again for events, without a system call that waits, if half of the last eight
 // waits ended soon enough for that: an idle loop does not spin. The thread keeps its P meanwhile, but is preempted like any
 // goroutine.
 //

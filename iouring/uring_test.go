@@ -241,15 +241,15 @@ func TestRawWaitAfterSpin(t *testing.T) {
 	}
 }
 
-// TestSpinner: a spin is worth it where two of the last eight waits ended within it, or would have but for the sleep.
+// TestSpinner: a spin is worth it where half of the last eight waits ended within it, or would have but for the sleep.
 func TestSpinner(t *testing.T) {
 	const budget = time.Millisecond
 	for _, c := range []struct {
 		waits string // s: an event came soon, l: late, n: none
 		worth bool
 	}{
-		{"", false}, {"s", false}, {"ss", true}, {"llllll", false}, {"nnnnnn", false}, {"slslslsl", true},
-		{"sllllls", true}, {"slllllls", true}, {"sllllllls", false}, {"ssllllll", true}, {"sslllllll", false},
+		{"", false}, {"sss", false}, {"ssss", true}, {"llllllll", false}, {"nnnnnnnn", false}, {"slslslsl", true},
+		{"slslslll", false}, {"ssssllll", true}, {"sssslllll", false}, {"sssssssssnnnn", true}, {"sssssssssnnnnn", false},
 	} {
 		s := spinner{budget: budget}
 		for _, w := range c.waits {

@@ -66,9 +66,10 @@ type spinner struct {
 }
 
 const (
-	// spinRecentMin of the last eight waits must have ended soon. A quarter, and not the last one alone: where a request
-	// makes two waits, one short and one long, the last one tells nothing of the next.
-	spinRecentMin = 2
+	// spinRecentMin of the last eight waits must have ended soon. Half of them, and not the last one alone: where a request
+	// makes two waits, one short and one long, the last one tells nothing of the next. With a quarter two of three spins
+	// were in vain at 1,000 requests a second (PERFORMANCE.md).
+	spinRecentMin = 4
 	// spinWakeCost is what a sleep adds to how long an event takes: half of what a round trip between two loops asleep
 	// takes more than between two that spin (14 and 4 µs), and as much again for a P.
 	spinWakeCost = 10 * time.Microsecond
