@@ -42,17 +42,25 @@ func (e acl) columns() []string {
 	return []string{e.Principal, e.Permission, e.Operation, e.ResourceType, e.ResourceName, e.PatternType, e.Host}
 }
 
+// newACL is an ACL in the words of its parts.
+func newACL(principal, host string, permission kmsg.ACLPermissionType, op kmsg.ACLOperation, kind kmsg.ACLResourceType, name string, pattern kmsg.ACLResourcePatternType) acl {
+	return acl{principal, permission.String(), op.String(), kind.String(), name, pattern.String(), host}
+}
+
+// sortACLs sorts, and leaves one of those that are alike.
 func sortACLs(all []acl) []acl {
 	slices.SortFunc(all, func(a, b acl) int { return slices.Compare(a.columns(), b.columns()) })
 	return slices.Compact(all)
 }
 
-func writeACLs(w io.Writer, all []acl) {
-	var rows [][]string
-	for _, e := range all {
-		rows = append(rows, e.columns())
-	}
-	table(w, []string{"PRINCIPAL", "PERMISSION", "OPERATION", "RESOURCE", "NAME", "PATTERN", "HOST"}, rows)
+func (a *app) printACLs(all []acl) error {
+	return a.print(all, func(w io.Writer) {
+		var rows [][]string
+		for _, e := range all {
+			rows = append(rows, e.columns())
+		}
+		table(w, []string{"PRINCIPAL", "PERMISSION", "OPERATION", "RESOURCE", "NAME", "PATTERN", "HOST"}, rows)
+	})
 }
 
 // aclResource is a resource that the command line names, or its kind alone.

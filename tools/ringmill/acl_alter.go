@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -38,7 +37,7 @@ the resource, whatever their own pattern is.`,
 			if err != nil {
 				return err
 			}
-			return a.print(all, func(w io.Writer) { writeACLs(w, all) })
+			return a.printACLs(all)
 		})
 	}
 	return cmd
@@ -62,7 +61,7 @@ func describeACLs(ctx context.Context, client *kgo.Client, filters []kmsg.Descri
 		}
 		for _, r := range resp.Resources {
 			for _, e := range r.ACLs {
-				all = append(all, acl{e.Principal, e.PermissionType.String(), e.Operation.String(), r.ResourceType.String(), r.ResourceName, r.ResourcePatternType.String(), e.Host})
+				all = append(all, newACL(e.Principal, e.Host, e.PermissionType, e.Operation, r.ResourceType, r.ResourceName, r.ResourcePatternType))
 			}
 		}
 	}
@@ -179,15 +178,14 @@ func (a *app) addACLs(ctx context.Context, client *kgo.Client, wanted []kmsg.Cre
 	added, failures := []acl{}, []error(nil)
 	for i, r := range resp.Results {
 		c := &wanted[i]
-		e := acl{c.Principal, c.PermissionType.String(), c.Operation.String(), c.ResourceType.String(), c.ResourceName, c.ResourcePatternType.String(), c.Host}
+		e := newACL(c.Principal, c.Host, c.PermissionType, c.Operation, c.ResourceType, c.ResourceName, c.ResourcePatternType)
 		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
 			failures = append(failures, refused("ACL", e.text(), err, orNone(r.ErrorMessage)))
 			continue
 		}
 		added = append(added, e)
 	}
-	added = sortACLs(added)
-	return errors.Join(a.print(added, func(w io.Writer) { writeACLs(w, added) }), errors.Join(failures...))
+	return errors.Join(a.printACLs(sortACLs(added)), errors.Join(failures...))
 }
 
 func (a *app) aclRemove() *cobra.Command {
@@ -229,7 +227,7 @@ func (a *app) removeACLs(ctx context.Context, client *kgo.Client, filters []kmsg
 		if err != nil {
 			return err
 		}
-		return a.print(found, func(w io.Writer) { writeACLs(w, found) })
+		return a.printACLs(found)
 	}
 	req := kmsg.NewPtrDeleteACLsRequest()
 	for i := range filters {
@@ -249,7 +247,7 @@ func (a *app) removeACLs(ctx context.Context, client *kgo.Client, filters []kmsg
 			failures = append(failures, refused("request", "DeleteAcls", err, orNone(r.ErrorMessage)))
 		}
 		for _, m := range r.MatchingACLs {
-			e := acl{m.Principal, m.PermissionType.String(), m.Operation.String(), m.ResourceType.String(), m.ResourceName, m.ResourcePatternType.String(), m.Host}
+			e := newACL(m.Principal, m.Host, m.PermissionType, m.Operation, m.ResourceType, m.ResourceName, m.ResourcePatternType)
 			if err := kerr.ErrorForCode(m.ErrorCode); err != nil {
 				failures = append(failures, refused("ACL", e.text(), err, orNone(m.ErrorMessage)))
 				continue
@@ -257,6 +255,5 @@ func (a *app) removeACLs(ctx context.Context, client *kgo.Client, filters []kmsg
 			removed = append(removed, e)
 		}
 	}
-	removed = sortACLs(removed)
-	return errors.Join(a.print(removed, func(w io.Writer) { writeACLs(w, removed) }), errors.Join(failures...))
+	return errors.Join(a.printACLs(sortACLs(removed)), errors.Join(failures...))
 }

@@ -65,7 +65,7 @@ type clusterStatus struct {
 	Problems   []problem       `json:"problems"`
 }
 
-// quorumStatus is the metadata quorum. Lags are in records.
+// quorumStatus is how far the metadata quorum is; the high watermark is an offset of its log.
 type quorumStatus struct {
 	Leader        int32 `json:"leader"`
 	LeaderEpoch   int32 `json:"leaderEpoch"`
@@ -84,6 +84,21 @@ type clusterNode struct {
 	QuorumLag int64 `json:"quorumLag"`
 	Leaders   int   `json:"leaders"`
 	Replicas  int   `json:"replicas"`
+}
+
+// serves says whether a node is registered and the controller reaches it. One that does not cannot be asked for anything, as to have its property set.
+func serves(nodes []clusterNode, id int32) bool {
+	return slices.ContainsFunc(nodes, func(n clusterNode) bool { return n.ID == id && !n.Fenced })
+}
+
+// serving are the ids of the nodes that do.
+func serving(nodes []clusterNode) (ids []int32) {
+	for _, n := range nodes {
+		if !n.Fenced {
+			ids = append(ids, n.ID)
+		}
+	}
+	return ids
 }
 
 type partitionCounts struct {
@@ -343,7 +358,7 @@ func (s *clusterStatus) underReplicated(p kadm.PartitionDetail) problem {
 	missing := without(p.Replicas, p.ISR)
 	slices.Sort(missing)
 	down := slices.DeleteFunc(slices.Clone(missing), func(id int32) bool {
-		return slices.ContainsFunc(s.Nodes, func(n clusterNode) bool { return n.ID == id && !n.Fenced })
+		return serves(s.Nodes, id)
 	})
 	said := fmt.Sprintf("partition %s-%d lacks replicas in sync: %s of %s", p.Topic, p.Partition, joined(missing), joined(p.Replicas))
 	if len(down) == 0 {
@@ -370,8 +385,18 @@ func without(all, others []int32) (rest []int32) {
 	return rest
 }
 
-// problemsShown bounds the problems of one cure in the text; JSON has all.
+// problemsShown bounds a list in the text, as the problems of one cure; JSON has all.
 const problemsShown = 5
+
+// writeFirst writes a line for each of the first, and how many more there are.
+func writeFirst[T any](w io.Writer, indent string, all []T, line func(T) string) {
+	for _, v := range all[:min(len(all), problemsShown)] {
+		fmt.Fprintf(w, "%s%s\n", indent, line(v))
+	}
+	if more := len(all) - problemsShown; more > 0 {
+		fmt.Fprintf(w, "%s... and %d more (-o json has all)\n", indent, more)
+	}
+}
 
 func (s *clusterStatus) write(w io.Writer) {
 	fmt.Fprintf(w, "cluster %s, controller %s", s.ClusterID, nodeOrNone(s.Controller))
@@ -408,13 +433,7 @@ func (s *clusterStatus) writeProblems(w io.Writer) {
 	}
 	for _, cure := range cures {
 		fmt.Fprintln(w)
-		problems := of[cure]
-		for _, problem := range problems[:min(len(problems), problemsShown)] {
-			fmt.Fprintln(w, problem)
-		}
-		if more := len(problems) - problemsShown; more > 0 {
-			fmt.Fprintf(w, "... and %d more (-o json has all)\n", more)
-		}
+		writeFirst(w, "", of[cure], func(problem string) string { return problem })
 		fmt.Fprintf(w, "  %s\n", cure)
 	}
 }

@@ -90,7 +90,7 @@ func describeQuorum(ctx context.Context, client *kgo.Client) (*metadataQuorum, e
 
 // votes says whether a node votes.
 func (q *metadataQuorum) votes(node int32) bool {
-	return q != nil && slices.ContainsFunc(q.Members, func(m quorumMember) bool { return m.Node == node && m.Role == roleVoter })
+	return q != nil && slices.Contains(q.voters(), node)
 }
 
 func (a *app) votersList() *cobra.Command {
@@ -174,7 +174,7 @@ type changedVoter struct {
 	Node      int32     `json:"node"`
 	Directory wire.UUID `json:"directory"`
 	DryRun    bool      `json:"dryRun"`
-	Voters    int       `json:"voters"` // how many there are now
+	Voters    int       `json:"voters"` // how many there are then
 }
 
 func (a *app) votersAdd() *cobra.Command {
@@ -240,7 +240,9 @@ func (a *app) addVoter(ctx context.Context, client *kgo.Client, q *metadataQuoru
 			return refused("node", fmt.Sprint(node), err, orNone(resp.ErrorMessage))
 		}
 	}
-	return a.print(out, func(w io.Writer) { out.write(w, "votes", "would vote") })
+	return a.print(out, func(w io.Writer) {
+		fmt.Fprintf(w, "node %d %s on the metadata, one of %d\n", node, out.word("votes", "would vote"), out.Voters)
+	})
 }
 
 // voters are the ids of those who vote.
@@ -253,11 +255,12 @@ func (q *metadataQuorum) voters() (ids []int32) {
 	return ids
 }
 
-func (c *changedVoter) write(w io.Writer, does, would string) {
+// word chooses between what was done and what would be.
+func (c *changedVoter) word(does, would string) string {
 	if c.DryRun {
-		does = would
+		return would
 	}
-	fmt.Fprintf(w, "node %d %s on the metadata, one of %d\n", c.Node, does, c.Voters)
+	return does
 }
 
 func (a *app) votersRemove() *cobra.Command {
@@ -307,11 +310,7 @@ func (a *app) removeVoter(ctx context.Context, client *kgo.Client, q *metadataQu
 		}
 	}
 	return a.print(out, func(w io.Writer) {
-		does, would := "votes no more", "would vote no more"
-		if f.dryRun {
-			does = would
-		}
-		fmt.Fprintf(w, "node %d %s on the metadata: %d voters are left\n", node, does, out.Voters)
+		fmt.Fprintf(w, "node %d %s on the metadata: %d voters are left\n", node, out.word("votes no more", "would vote no more"), out.Voters)
 	})
 }
 

@@ -128,13 +128,7 @@ const drainProperty = "ringmill.drain"
 // what the others answered.
 func (p *placement) readDraining(ctx context.Context) error {
 	p.draining, p.throttles = make(map[int32]string), make(map[int32]throttleOf)
-	var ids []int32
-	for _, n := range p.nodes {
-		if !n.Fenced {
-			ids = append(ids, n.ID)
-		}
-	}
-	all, err := p.admin.DescribeBrokerConfigs(ctx, ids...)
+	all, err := p.admin.DescribeBrokerConfigs(ctx, serving(p.nodes)...)
 	for _, r := range all {
 		id, unreadable := strconv.ParseInt(r.Name, 10, 32)
 		if unreadable != nil || r.Err != nil {
@@ -406,12 +400,6 @@ func (p *placement) alterThrottle(ctx context.Context, plan []replicaMove, rate 
 	if rate != nil {
 		value = fmt.Sprint(*rate)
 	}
-	var ids []int32
-	for _, n := range p.nodes {
-		if !n.Fenced {
-			ids = append(ids, n.ID)
-		}
-	}
 	var topics []string
 	for _, m := range plan {
 		if !slices.Contains(topics, m.Topic) {
@@ -419,7 +407,7 @@ func (p *placement) alterThrottle(ctx context.Context, plan []replicaMove, rate 
 		}
 	}
 	return p.within(ctx, func(ctx context.Context) error {
-		brokers, err := p.admin.AlterBrokerConfigs(ctx, changes(throttleRates, value), ids...)
+		brokers, err := p.admin.AlterBrokerConfigs(ctx, changes(throttleRates, value), serving(p.nodes)...)
 		if err != nil {
 			return err
 		}

@@ -103,7 +103,7 @@ func (a *app) drain(ctx context.Context, p *placement, node int32, f *drainFlags
 		out.Waiting = len(out.Plan)
 		return a.print(out, out.write)
 	}
-	if p.fenced(node) {
+	if !serves(p.nodes, node) {
 		if a.output == outputText {
 			fmt.Fprintf(a.stdout, "node %d does not serve: it leads nothing, and nothing is placed on it until it does\n", node)
 		}
@@ -154,12 +154,6 @@ func (p *placement) registered(node int32) bool {
 	return slices.ContainsFunc(p.nodes, func(n clusterNode) bool { return n.ID == node })
 }
 
-// fenced says whether a node is down, does not reach the controller, or is registered no more. It cannot be asked for anything, as to have its
-// property set.
-func (p *placement) fenced(node int32) bool {
-	return !slices.ContainsFunc(p.nodes, func(n clusterNode) bool { return n.ID == node && !n.Fenced })
-}
-
 // plan is of what the node has now.
 func (o *drainOutcome) plan(p *placement, f *drainFlags) {
 	if !f.leaders {
@@ -171,7 +165,7 @@ func (o *drainOutcome) plan(p *placement, f *drainFlags) {
 // otherLeads says whether another node that serves is in sync.
 func (p *placement) otherLeads(at placedPartition, node int32) bool {
 	return slices.ContainsFunc(at.inSync, func(id int32) bool {
-		return id != node && p.draining[id] == "" && slices.ContainsFunc(p.nodes, func(n clusterNode) bool { return n.ID == id && !n.Fenced })
+		return id != node && p.draining[id] == "" && serves(p.nodes, id)
 	})
 }
 
@@ -190,18 +184,11 @@ func (o *drainOutcome) write(w io.Writer) {
 		fmt.Fprintf(w, "%d replicas moved\n", len(o.Moved))
 	}
 	writeStaying(w, o.Stays, "no other node can take it")
-	writeStaying(w, o.Leaderless, "it has no leader to be copied from")
+	writeStaying(w, o.Leaderless, noLeader)
 }
 
-// writeStaying tells of the first partitions that stay, and how many more there are.
 func writeStaying(w io.Writer, partitions []partition, why string) {
-	for i, p := range partitions {
-		if i == problemsShown {
-			fmt.Fprintf(w, "... and %d more (-o json has all)\n", len(partitions)-i)
-			return
-		}
-		fmt.Fprintf(w, "%s stays: %s\n", partitionName(p), why)
-	}
+	writeFirst(w, "", partitions, func(p partition) string { return partitionName(p) + " stays: " + why })
 }
 
 // setDrain says what the controller takes from a node; "" takes nothing. Nodes of other makes know of no such thing: they move leaders with
@@ -262,29 +249,19 @@ func (a *app) undoDrain(ctx context.Context, p *placement, node int32, dryRun bo
 	if err != nil {
 		return err
 	}
-	var req kadm.AlterPartitionAssignmentsReq
 	cancelled := []partition{}
 	for _, m := range started {
-		req.CancelAssign(m.Topic, m.Partition)
 		cancelled = append(cancelled, m.partition)
 	}
-	if p.fenced(node) {
+	if !serves(p.nodes, node) {
 		return fmt.Errorf("node %d does not serve: start it first, for its property ringmill.drain is set by itself", node)
 	}
 	if !dryRun {
 		if err := p.setDrain(ctx, node, ""); err != nil {
 			return err
 		}
-		if len(cancelled) > 0 {
-			if err := p.within(ctx, func(ctx context.Context) error {
-				_, err := p.admin.AlterPartitionAssignments(ctx, req)
-				return err
-			}); err != nil {
-				return err
-			}
-			if err := p.alterThrottle(ctx, started, nil); err != nil {
-				return err
-			}
+		if err := p.cancelMoves(ctx, started); err != nil {
+			return err
 		}
 		var preferred []replicaMove
 		for _, at := range p.partitions {
@@ -302,4 +279,22 @@ func (a *app) undoDrain(ctx context.Context, p *placement, node int32, dryRun bo
 		}
 		fmt.Fprintf(w, "node %d leads and has replicas as any other\n", node)
 	})
+}
+
+// cancelMoves ends moves that are under way, with their throttle.
+func (p *placement) cancelMoves(ctx context.Context, started []replicaMove) error {
+	if len(started) == 0 {
+		return nil
+	}
+	var req kadm.AlterPartitionAssignmentsReq
+	for _, m := range started {
+		req.CancelAssign(m.Topic, m.Partition)
+	}
+	if err := p.within(ctx, func(ctx context.Context) error {
+		_, err := p.admin.AlterPartitionAssignments(ctx, req)
+		return err
+	}); err != nil {
+		return err
+	}
+	return p.alterThrottle(ctx, started, nil)
 }

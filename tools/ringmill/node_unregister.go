@@ -62,7 +62,7 @@ type unregisterOutcome struct {
 }
 
 func (a *app) unregister(ctx context.Context, p *placement, node int32, f unregisterFlags) error {
-	if slices.ContainsFunc(p.nodes, func(n clusterNode) bool { return n.ID == node && !n.Fenced }) {
+	if serves(p.nodes, node) {
 		return fmt.Errorf("node %d serves, or did so a moment ago, and would register again: stop it, and wait until ringmill cluster status shows it as fenced", node)
 	}
 	out := unregisterOutcome{Node: node, DryRun: f.dryRun, Replicas: p.replicasOf(node)}

@@ -112,7 +112,7 @@ func (p *placement) whyUnderWay(at placedPartition) string {
 	var waits []string
 	for _, id := range without(at.replicas, at.inSync) {
 		switch rate := min(p.throttle(id).follower, p.throttle(at.leader).leader); {
-		case p.fenced(id):
+		case !serves(p.nodes, id):
 			waits = append(waits, fmt.Sprintf("node %d, which is to have it, does not serve", id))
 		case rate < math.MaxInt64:
 			waits = append(waits, fmt.Sprintf("node %d is not in sync yet, and copies no more than %d bytes a second: a throttle is set", id, rate))
@@ -178,11 +178,5 @@ func (s *clusterStatus) writeDrains(w io.Writer) {
 }
 
 func writeStanding(w io.Writer, all []standing) {
-	for i, s := range all {
-		if i == problemsShown {
-			fmt.Fprintf(w, "  ... and %d more (-o json has all)\n", len(all)-i)
-			return
-		}
-		fmt.Fprintf(w, "  %s: %s\n", partitionName(s.partition), s.Why)
-	}
+	writeFirst(w, "  ", all, func(s standing) string { return partitionName(s.partition) + ": " + s.Why })
 }
