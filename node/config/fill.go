@@ -51,14 +51,3 @@ func typeOf(name string) Type {
 	}
 	panic("BUG: no property " + name)
 }
-
-// propertiesOf lists the properties that a struct's fields are tagged with.
-func propertiesOf(t reflect.Type) []string {
-	var names []string
-	for i := range t.NumField() {
-		if name, ok := t.Field(i).Tag.Lookup("property"); ok {
-			names = append(names, name)
-		}
-	}
-	return names
-}

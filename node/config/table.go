@@ -68,12 +68,6 @@ func Properties() []Property { return slices.Clone(table) }
 // LookupBroker finds a broker property.
 func LookupBroker(name string) (Property, bool) { return lookup(brokerTable, name) }
 
-// LookupTopic finds a topic property.
-func LookupTopic(name string) (Property, bool) { return lookup(topicTable, name) }
-
-// LookupGroup finds a property of groups.
-func LookupGroup(name string) (Property, bool) { return lookup(groupTable, name) }
-
 // IsList reports whether values can be added to and taken from what a resource of that scope has for a property. Of groups
 // and client metrics nothing can, as in Kafka, though client metrics have lists.
 func IsList(scope Scope, name string) bool {

@@ -211,3 +211,14 @@ func TestRetiredNamesAreNotInTheTable(t *testing.T) {
 		}
 	}
 }
+
+// propertiesOf lists the properties that a struct's fields are tagged with.
+func propertiesOf(t reflect.Type) []string {
+	var names []string
+	for i := range t.NumField() {
+		if name, ok := t.Field(i).Tag.Lookup("property"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}

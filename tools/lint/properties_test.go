@@ -8,12 +8,7 @@ import (
 )
 
 func effective(property string) bool {
-	for _, lookup := range []func(string) (config.Property, bool){config.LookupBroker, config.LookupTopic, config.LookupGroup} {
-		if p, ok := lookup(property); ok && p.Effective() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(config.Properties(), func(p config.Property) bool { return p.Name == property && p.Effective() })
 }
 
 // A property that the table calls effective is read by the node.
