@@ -212,11 +212,19 @@ func (m Measure) Sample(runs []*Report) (s Sample) {
 	return s
 }
 
-func (m Measure) contrast(a, b Sample) Contrast {
-	c := Contrast{Measure: m.Name, Unit: m.Unit, A: a.Median(), B: b.Median(), P: 1, Verdict: VerdictTooFew, Noise: noise(a, b)}
+// medians is the measure of both sides, without a verdict on it.
+func (m Measure) medians(a, b Sample) Contrast {
+	c := Contrast{Measure: m.Name, Unit: m.Unit, A: a.Median(), B: b.Median(), P: 1}
 	if test, err := stats.MannWhitneyUTest(a, b, stats.LocationDiffers); err == nil { // else all values are the same
 		c.P = test.P
 	}
+	return c
+}
+
+// contrast compares values, all of which are above 0.
+func (m Measure) contrast(a, b Sample) Contrast {
+	c := m.medians(a, b)
+	c.Verdict, c.Noise = VerdictTooFew, noise(a, b)
 	shifts := logRatios(a, b)
 	c.Ratio = math.Exp(shifts.Median())
 	out := leftOut(len(a), len(b))

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/aclements/go-moremath/stats"
 )
 
 // StageContrast is what a stage of one kind of request, or its total, takes in the nodes of both sides, on average over all requests: means add up.
@@ -109,10 +107,8 @@ func contrastOfStage(api string, m Measure, a, b []*Report) (f StageContrast, ha
 
 // contrastWithNone compares values of which those of one side are all 0, so that there is a difference and no ratio. Less is better.
 func (m Measure) contrastWithNone(a, b Sample) Contrast {
-	c := Contrast{Measure: m.Name, Unit: m.Unit, A: a.Median(), B: b.Median(), P: 1, Verdict: VerdictSame}
-	if test, err := stats.MannWhitneyUTest(a, b, stats.LocationDiffers); err == nil {
-		c.P = test.P
-	}
+	c := m.medians(a, b)
+	c.Verdict = VerdictSame
 	switch {
 	case leftOut(len(a), len(b)) == 0:
 		c.Verdict = VerdictTooFew
@@ -136,14 +132,17 @@ func readingOfStages(api string, whole *Contrast, most *StageContrast) string {
 		return said + "; there are too few runs for a verdict."
 	case whole.Verdict == VerdictSame || most.Stage == "" || difference == 0:
 		return said + ": no difference seen."
-	case (most.B > most.A) != (difference > 0):
-		return fmt.Sprintf("%s: %s; no stage makes that: most changes %s, from %s to %s.", said, whole.Verdict, most.Stage, FormatLatency(most.A), FormatLatency(most.B))
 	}
-	share := (most.B - most.A) / difference
-	if share < 0.5 {
-		return fmt.Sprintf("%s: %s, which no stage makes alone: most is %s, from %s to %s, %.0f %% of the difference.", said, whole.Verdict, most.Stage, FormatLatency(most.A), FormatLatency(most.B), share*100)
+	said += ": " + whole.Verdict
+	change := fmt.Sprintf("%s, from %s to %s", most.Stage, FormatLatency(most.A), FormatLatency(most.B))
+	switch share := (most.B - most.A) / difference; {
+	case share < 0:
+		return fmt.Sprintf("%s; no stage makes that: most changes %s.", said, change)
+	case share < 0.5:
+		return fmt.Sprintf("%s, which no stage makes alone: most is %s, %.0f %% of the difference.", said, change, share*100)
+	default:
+		return fmt.Sprintf("%s, made by %s, %.0f %% of the difference.", said, change, share*100)
 	}
-	return fmt.Sprintf("%s: %s, made by %s, from %s to %s, %.0f %% of the difference.", said, whole.Verdict, most.Stage, FormatLatency(most.A), FormatLatency(most.B), share*100)
 }
 
 // P99Stage is the stage that makes the p99 of a kind of request in most of some runs, "" if their nodes did not say.
