@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -23,20 +24,34 @@ type trace struct {
 
 // readTrace reads a file with the instant of one record a line, in seconds from any beginning (1.25), or with a unit of time.ParseDuration
 // (1250ms); of a line that begins with a plus sign it is the gap to the line before. Empty lines and those that begin with # are passed over.
+// Errors wrap ErrWorkload.
 func readTrace(path string) (*trace, error) {
-	file, err := os.Open(path)
+	text, err := readTraceFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: trace: %w", ErrWorkload, err)
 	}
+	t := &trace{}
+	if err := t.read(text); err != nil {
+		return nil, fmt.Errorf("%w: trace %s: %w", ErrWorkload, path, err)
+	}
+	return t, nil
+}
+
+func readTraceFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, traceBytesMax+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%w: trace: %w", ErrWorkload, err)
-	case len(text) > traceBytesMax:
-		return nil, fmt.Errorf("%w: trace %s: more than %d MiB", ErrWorkload, path, traceBytesMax>>20)
+	if len(text) > traceBytesMax {
+		return nil, fmt.Errorf("%s: more than %d MiB", path, traceBytesMax>>20)
 	}
-	t := &trace{}
+	return text, err
+}
+
+// read takes the instants of a file's lines.
+func (t *trace) read(text []byte) error {
 	var last time.Duration
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for number := 1; lines.Scan(); number++ {
@@ -47,26 +62,26 @@ func readTrace(path string) (*trace, error) {
 		at, err := traceInstant(line, last)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%w: trace %s, line %d: %w", ErrWorkload, path, number, err)
+			return fmt.Errorf("line %d: %w", number, err)
 		case at < last && len(t.at) > 0:
-			return nil, fmt.Errorf("%w: trace %s, line %d: %q is before the line above it", ErrWorkload, path, number, line)
+			return fmt.Errorf("line %d: %q is before the line above it", number, line)
 		}
 		last = at
 		t.at = append(t.at, float64(at))
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%w: trace %s: %w", ErrWorkload, path, err)
+		return err
 	}
 	n := len(t.at)
 	if n < 2 || t.at[n-1] == t.at[0] {
-		return nil, fmt.Errorf("%w: trace %s: needs records at two instants at least", ErrWorkload, path)
+		return errors.New("needs records at two instants at least")
 	}
 	first := t.at[0]
 	for i := range t.at {
 		t.at[i] -= first
 	}
 	t.period = t.at[n-1] * float64(n) / float64(n-1)
-	return t, nil
+	return nil
 }
 
 // traceInstant reads a line; last is the instant of the line before.

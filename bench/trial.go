@@ -311,10 +311,10 @@ const removeTimeout = 15 * time.Second
 // Run makes the topics, measures, and removes them, whatever happened. If the run broke off, the Outcome is what there was until then
 // and the error wraps ErrBroken; with any other error there is none.
 func (t Trial) Run(ctx context.Context) (*Outcome, error) {
-	t = t.withDefaults()
 	if err := t.Check(); err != nil {
 		return nil, err
 	}
+	t = t.withDefaults()
 	var err error
 	if t.arrival, err = ParseArrival(t.Arrival); err != nil {
 		return nil, err

@@ -469,6 +469,8 @@ func TestUnusableTrials(t *testing.T) {
 	for _, change := range []func(*bench.Trial){
 		func(t *bench.Trial) { t.Addresses = nil },
 		func(t *bench.Trial) { t.Topic = "" },
+		func(t *bench.Trial) { t.Topics = -1 },
+		func(t *bench.Trial) { t.Subscriptions = -1 },
 		func(t *bench.Trial) { t.Partitions = 0 },
 		func(t *bench.Trial) { t.ReplicationFactor = 0 },
 		func(t *bench.Trial) { t.Producers = 0 },
