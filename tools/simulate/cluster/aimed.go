@@ -36,18 +36,26 @@ func drawAimed(r *rand.Rand, o *Options) (a AimedOptions) {
 }
 
 // drawAimedFaults draws them, in the order of time.
-func drawAimedFaults(r *rand.Rand, o Options) (faults []Fault) {
-	for at := o.Aimed.Cuts; at > 0 && at < o.Safety; at += time.Duration(r.ExpFloat64() * float64(o.Aimed.Cuts)) {
-		faults = append(faults, Fault{
+func drawAimedFaults(r *rand.Rand, o Options) []Fault {
+	faults := drawEvery(r, o.Aimed.Cuts, o.Safety, func(at time.Duration) Fault {
+		return Fault{
 			At: at, Kind: world.Pick(r, Kill, PowerCut, PowerCut, PowerCutAll), Target: Cutter, Peer: 1,
 			Length: world.Between(r, 10*time.Millisecond, o.Faults.Length), Late: world.Between(r, 0, 300*time.Millisecond),
-		})
-	}
+		}
+	})
 	if o.Aimed.Join {
 		faults = append(faults, Fault{
 			At: o.Members.WipeAt, Kind: o.Members.Wipe, Target: Joiner, Peer: 1,
 			Length: world.Between(r, 10*time.Millisecond, 50*time.Millisecond), Late: world.Between(r, 500*time.Millisecond, 2*time.Second),
 		})
+	}
+	return faults
+}
+
+// drawEvery draws a fault at the mean time between such faults and, until they end, as often after that; none where the mean is 0.
+func drawEvery(r *rand.Rand, mean, until time.Duration, next func(at time.Duration) Fault) (faults []Fault) {
+	for at := mean; at > 0 && at < until; at += time.Duration(r.ExpFloat64() * float64(mean)) {
+		faults = append(faults, next(at))
 	}
 	return faults
 }

@@ -40,32 +40,27 @@ const heirLate = 1500 * time.Millisecond
 
 // drawCoordinationFaults draws them, each kind in the order of time. A coordinator is away until the one that follows it has been struck, and that
 // one until a third may lead; a client is away for longer than its session.
-func drawCoordinationFaults(r *rand.Rand, o Options) (faults []Fault) {
-	draw := func(mean time.Duration, next func(at time.Duration) Fault) {
-		for at := mean; at > 0 && at < o.Safety; at += time.Duration(r.ExpFloat64() * float64(mean)) {
-			faults = append(faults, next(at))
-		}
-	}
+func drawCoordinationFaults(r *rand.Rand, o Options) []Fault {
 	kinds := []FaultKind{Isolate, IsolateAll, Pause}
 	if o.FlushPolicy == "commit" {
 		kinds = append(kinds, Kill, PowerCut)
 	}
-	draw(o.Aimed.Coordinators, func(at time.Duration) Fault {
+	spreaders := drawEvery(r, o.Aimed.Coordinators, o.Safety, func(at time.Duration) Fault {
 		return Fault{
 			At: at, Kind: world.Pick(r, kinds...), Target: Spreader, Peer: 1,
 			Length: heirLate + world.Between(r, 2*o.SessionTimeout, 3*o.SessionTimeout), Late: world.Between(r, 50*time.Millisecond, o.ReplicaLagMax),
 		}
 	})
-	draw(o.Aimed.Coordinators, func(at time.Duration) Fault {
+	heirs := drawEvery(r, o.Aimed.Coordinators, o.Safety, func(at time.Duration) Fault {
 		return Fault{
 			At: at, Kind: world.Pick(r, kinds...), Target: Heir, Peer: 1,
 			Length: heirLate + world.Between(r, 3*o.SessionTimeout, 4*o.SessionTimeout), Late: world.Between(r, clientPatience/4, heirLate),
 		}
 	})
-	draw(o.Aimed.Committers, func(at time.Duration) Fault {
+	committers := drawEvery(r, o.Aimed.Committers, o.Safety, func(at time.Duration) Fault {
 		return Fault{At: at, Kind: Pause, Target: Committer, Peer: 1, Length: world.Between(r, groupSession, 3*groupSession)}
 	})
-	return faults
+	return slices.Concat(spreaders, heirs, committers)
 }
 
 // groupSession is session.timeout.ms of the members of groups.
