@@ -23,7 +23,8 @@ const (
 	ConsumerOffsetsTopic  = "__consumer_offsets"
 	TransactionStateTopic = "__transaction_state"
 	ShareGroupStateTopic  = "__share_group_state"
-	// ClusterMetadataTopic is the quorum log of Apache Kafka's own nodes; here nobody may have a topic of that name.
+	// ClusterMetadataTopic is the quorum log of Apache Kafka's own nodes, and in requests about the quorum that of ringmill's; nobody may have a
+	// topic of that name.
 	ClusterMetadataTopic = "__cluster_metadata"
 )
 

@@ -5,14 +5,13 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/wire"
 )
 
 var describeQuorumRow = row{key: wire.KeyDescribeQuorum, min: 0, max: 2, handle: on(describeQuorum), authorize: inCluster(describeClusterNeed, refusedWhole)}
 
 const (
-	// metadataTopic is Kafka's name for the log of its metadata; here it stands for control/image's.
-	metadataTopic = "__cluster_metadata"
 	// metadataLeaderEpoch: there is never another leader.
 	metadataLeaderEpoch = 1
 	// The first versions that tell times (KIP-836), and messages and nodes (KIP-853).
@@ -50,11 +49,12 @@ func describeQuorum(b Broker, r *Request, req *kmsg.DescribeQuorumRequest) *kmsg
 	return resp
 }
 
+// asksForMetadata says whether the one partition of the metadata is asked for, by Kafka's name for it.
 func asksForMetadata(req *kmsg.DescribeQuorumRequest) bool {
 	if len(req.Topics) != 1 || len(req.Topics[0].Partitions) != 1 {
 		return false
 	}
-	return req.Topics[0].Topic == metadataTopic && req.Topics[0].Partitions[0].Partition == 0
+	return req.Topics[0].Topic == image.ClusterMetadataTopic && req.Topics[0].Partitions[0].Partition == 0
 }
 
 func describeMetadata(p *kmsg.DescribeQuorumResponseTopicPartition, b Broker, version int16) {

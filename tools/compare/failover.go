@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ringmill/ringmill/bench"
+	"github.com/ringmill/ringmill/control/image"
 )
 
 // measureKills times how long nobody acknowledges after kill -9 of the partition's leader, o.kills times on each.
@@ -163,7 +164,7 @@ func ledByOthers(at *bench.RawConn, topic string, killed int32) (bool, error) {
 func (c *cluster) controller(ctx context.Context) (id int32, err error) {
 	err = c.await(ctx, "the quorum has a leader", func(at *bench.RawConn) (bool, error) {
 		topic, partition := kmsg.NewDescribeQuorumRequestTopic(), kmsg.NewDescribeQuorumRequestTopicPartition()
-		topic.Topic, topic.Partitions = "__cluster_metadata", append(topic.Partitions, partition)
+		topic.Topic, topic.Partitions = image.ClusterMetadataTopic, append(topic.Partitions, partition)
 		req := kmsg.NewPtrDescribeQuorumRequest()
 		req.Topics = append(req.Topics, topic)
 		answer, err := at.Do(req)

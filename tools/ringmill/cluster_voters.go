@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -55,14 +56,11 @@ type metadataQuorum struct {
 	Members []quorumMember `json:"members"`
 }
 
-// metadataTopic names the quorum's log in requests.
-const metadataTopic = "__cluster_metadata"
-
 // describeQuorum asks for the metadata quorum. It is nil where the node tells of none, as one that has none does.
 func describeQuorum(ctx context.Context, client *kgo.Client) (*metadataQuorum, error) {
 	req := kmsg.NewPtrDescribeQuorumRequest()
 	t := kmsg.NewDescribeQuorumRequestTopic()
-	t.Topic = metadataTopic
+	t.Topic = image.ClusterMetadataTopic
 	t.Partitions = append(t.Partitions, kmsg.NewDescribeQuorumRequestTopicPartition())
 	req.Topics = append(req.Topics, t)
 	resp, err := req.RequestWith(ctx, client)
