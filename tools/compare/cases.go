@@ -51,13 +51,14 @@ func cases(window time.Duration) []benchCase {
 			benchCase{"end to end, 5,000/s of 1 KiB, franz-go lingering 10 ms", at, paced(base, 5000, 10*time.Millisecond), endToEnd, limit{}},
 		)
 	}
-	fetched := large(base, 1024, 250)
-	fetched.Fetchers = 4
-	small := large(base, 100, 2400)
-	small.Fetchers = 4
 	return append(all,
-		benchCase{"fetch 1 KiB records, hot, 4 connections", cache, fetched, fetchCapacity, toSocket},
-		benchCase{"fetch 100 B records, hot, 4 connections", cache, small, fetchCapacity, toSocket})
+		benchCase{"fetch 1 KiB records, hot, 4 connections", cache, fetched(large(base, 1024, 250)), fetchCapacity, toSocket},
+		benchCase{"fetch 100 B records, hot, 4 connections", cache, fetched(large(base, 100, 2400)), fetchCapacity, toSocket})
+}
+
+func fetched(w bench.Workload) bench.Workload {
+	w.Fetchers = 4
+	return w
 }
 
 func large(w bench.Workload, record, records int) bench.Workload {

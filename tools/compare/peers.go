@@ -24,9 +24,6 @@ type peer struct {
 	ready func(ctx context.Context) bool
 }
 
-// peerTitle begins the names of cases of all peers.
-const peerTitle = "peers, durable: "
-
 // peerCase is a load that all peers are put under by a client of their own kind.
 type peerCase struct {
 	name string
@@ -34,6 +31,8 @@ type peerCase struct {
 	run  func(ctx context.Context, w *bench.Workload, s bench.Stream) (bench.Result, error)
 	of   func(bench.Result) outcome
 }
+
+func (c *peerCase) title() string { return "peers, durable: " + c.name }
 
 func peerCases(window time.Duration) []peerCase {
 	base := bench.Workload{Acks: -1, RecordBytes: 1024, WarmUp: time.Second, Duration: window}
@@ -81,7 +80,7 @@ func peerCapacity(r bench.Result) outcome {
 func measurePeers(ctx context.Context, o options, t *table, progress io.Writer) (names []string, err error) {
 	var chosen []peerCase
 	for _, c := range peerCases(o.window) {
-		if o.only.MatchString(peerTitle + c.name) {
+		if o.only.MatchString(c.title()) {
 			chosen = append(chosen, c)
 		}
 	}
@@ -105,11 +104,11 @@ func measurePeers(ctx context.Context, o options, t *table, progress io.Writer) 
 				p := peers[(round+i+j)%len(peers)]
 				got, err := p.run(ctx, c)
 				if err != nil {
-					return nil, fmt.Errorf("%s on %s: %w", c.name, p.name, err)
+					return nil, fmt.Errorf("%s on %s: %w", c.title(), p.name, err)
 				}
 				if round > 0 {
-					t.note(peerTitle+c.name, p.name, got.figures)
-					t.doubt(c.name, p.name, got.doubt)
+					t.note(c.title(), p.name, got.figures)
+					t.doubt(c.title(), p.name, got.doubt)
 				}
 			}
 		}

@@ -75,10 +75,15 @@ func readRedis(in *bufio.Reader, depth int) (r redisReply, err error) {
 func appendRedis(dst []byte, words ...string) []byte {
 	dst = append(strconv.AppendInt(append(dst, '*'), int64(len(words)), 10), "\r\n"...)
 	for _, word := range words {
-		dst = append(strconv.AppendInt(append(dst, '$'), int64(len(word)), 10), "\r\n"...)
-		dst = append(append(dst, word...), "\r\n"...)
+		dst = appendBulk(dst, word)
 	}
 	return dst
+}
+
+// appendBulk adds a string, which may have any bytes.
+func appendBulk[T string | []byte](dst []byte, word T) []byte {
+	dst = append(strconv.AppendInt(append(dst, '$'), int64(len(word)), 10), "\r\n"...)
+	return append(append(dst, word...), "\r\n"...)
 }
 
 // redisConn is a connection.
@@ -157,11 +162,8 @@ func (p *redisProducer) read() {
 func (p *redisProducer) Send(_ context.Context, partition int32, value []byte, done func(error)) {
 	p.sent.add(done)
 	p.conn.out.add(func(dst []byte) []byte {
-		dst = append(dst, "*5\r\n$4\r\nXADD\r\n"...)
-		key := p.stream.key(partition)
-		dst = append(append(append(strconv.AppendInt(append(dst, '$'), int64(len(key)), 10), "\r\n"...), key...), "\r\n$1\r\n*\r\n$1\r\nv\r\n$"...)
-		dst = append(strconv.AppendInt(dst, int64(len(value)), 10), "\r\n"...)
-		return append(append(dst, value...), "\r\n"...)
+		dst = appendBulk(append(dst, "*5\r\n$4\r\nXADD\r\n"...), p.stream.key(partition))
+		return appendBulk(append(dst, "$1\r\n*\r\n$1\r\nv\r\n"...), value)
 	})
 }
 

@@ -27,14 +27,15 @@ func measureReplicated(ctx context.Context, o options, title string, pair []*clu
 				{"produce 1 KiB records, 256 KiB batches", firstLeads, large(base, 1024, 250), produceCapacity},
 				{"end to end, 1,000/s of 1 KiB, franz-go", eachLeads, paced(base, 1000, 0), endToEnd},
 			} {
+				name := fmt.Sprintf("%s, %s: %s", title, at, load.name)
 				for _, c := range turned(pair, round+i) {
 					got, err := c.run(ctx, load.load, load.leads, c.policy[at], load.run)
 					if err != nil {
-						return fmt.Errorf("%s on %s: %w", load.name, c.name, err)
+						return fmt.Errorf("%s on %s: %w", name, c.name, err)
 					}
 					if round > 0 { // the first warms up
-						t.note(fmt.Sprintf("%s, %s: %s", title, at, load.name), c.name, got.figures)
-						t.doubt(load.name, c.name, got.doubt)
+						t.note(name, c.name, got.figures)
+						t.doubt(name, c.name, got.doubt)
 					}
 				}
 			}

@@ -15,13 +15,13 @@ import (
 	"github.com/ringmill/ringmill/bench"
 )
 
-// server is one of the two that are compared: a process that can be started again in its directory.
+// server is one of those that are compared, or a node of a cluster: a process that can be started again in its directory.
 type server struct {
 	name, address string
 	id            int32 // in a cluster
 	argv, env     []string
 	log           string
-	// policy gives the topic properties of a durability.
+	// policy gives the topic properties of a durability; nil where topics have none.
 	policy map[durability]map[string]string
 	cmd    *exec.Cmd
 }
