@@ -7,11 +7,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ringmill/ringmill/control/controller"
 	"github.com/ringmill/ringmill/control/image"
@@ -127,6 +125,20 @@ func (k *lackingReplicas) write(text []byte) error {
 	return fsys.WriteFileAtomic(k.file(), text)
 }
 
+// appendTo is the replica's line in the list.
+func (name replicaName) appendTo(dst []byte) []byte {
+	return fmt.Appendf(dst, "%s %d\n", name.topic, name.index)
+}
+
+// readReplicaName reads what appendTo wrote, to the letter.
+func readReplicaName(line string) (name replicaName, ok bool) {
+	id, number, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+	topic, _ := wire.ParseUUID(id)
+	index, _ := strconv.ParseInt(number, 10, 32)
+	name = replicaName{topic, wire.PartitionIndex(index)}
+	return name, index >= 0 && string(name.appendTo(nil)) == line
+}
+
 // take is the list's text, if the file does not have it.
 func (k *lackingReplicas) take() (text []byte, unsaved bool) {
 	k.mu.Lock()
@@ -137,7 +149,7 @@ func (k *lackingReplicas) take() (text []byte, unsaved bool) {
 	k.unsaved = false
 	text = []byte(lackingHead)
 	for name := range k.all {
-		text = fmt.Appendf(text, "%s %d\n", name.topic, name.index)
+		text = name.appendTo(text)
 	}
 	return text, true
 }
@@ -153,14 +165,11 @@ func (k *lackingReplicas) load(jobs []*openJob) error {
 	}
 	lines, sound := strings.CutPrefix(string(text), lackingHead)
 	for line := range strings.Lines(lines) {
-		id, number, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		topic, ok := wire.ParseUUID(id)
-		var index wire.PartitionIndex
-		if n, err := fmt.Sscanf(number, "%d", &index); !ok || n != 1 || err != nil {
-			sound = false
-			continue
+		name, ok := readReplicaName(line)
+		if ok {
+			k.set(name, wire.NoLeaderEpoch, true)
 		}
-		k.set(replicaName{topic, index}, wire.NoLeaderEpoch, true)
+		sound = sound && ok
 	}
 	if !sound {
 		slog.Error("the list of lacking replicas is damaged: it may have named any", "file", k.file())
@@ -261,21 +270,4 @@ func readLacking(src []byte) (lacking []controller.LackingReplica) {
 		lacking = append(lacking, k)
 	}
 	return lacking
-}
-
-// noRoom says that a disk, or what somebody may take of it, is full.
-func noRoom(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
-
-// noRoomPause is the time until what a full disk has refused is tried again: what it lacks is not there at once.
-const noRoomPause = 2 * time.Second
-
-// noRoom has others go on without a replica whose disk is full: it leaves the ISR at once, not when it has lagged for long, and leads no
-// more. Nothing of it is lost, so that it fetches on, and is in sync again some time after there is room.
-func (l *Loop) noRoom(p *partition, err error) {
-	if n := l.node; n.cluster == nil || p.stopped != wire.None || !noRoom(err) {
-		return
-	} else if t := n.Image().ByID(p.id); t == nil || t.State(p.index) == nil || !t.State(p.index).Counted(n.Config().NodeID) {
-		return // out of it already
-	}
-	l.lack(p)
 }
