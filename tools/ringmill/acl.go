@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/control/image"
 )
 
 func (a *app) aclCommand() *cobra.Command {
@@ -78,9 +80,6 @@ type aclFlags struct {
 	allow, deny                                     bool
 }
 
-// clusterName is the name of the one resource of its kind.
-const clusterName = "kafka-cluster"
-
 func (f *aclFlags) register(a *app, cmd *cobra.Command, patterns ...string) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.principals, "principal", nil, "who, as `User:name`, or the name alone; User:* is everybody; may be repeated, as all that follows")
@@ -131,7 +130,7 @@ func (f *aclFlags) resources() (all []aclResource) {
 		}
 	}
 	if f.cluster {
-		name := clusterName
+		name := image.ACLClusterName
 		all = append(all, aclResource{kmsg.ACLResourceTypeCluster, &name})
 	}
 	return all
