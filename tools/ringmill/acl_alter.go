@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/control/image"
 )
 
 func (a *app) aclList() *cobra.Command {
@@ -127,29 +130,35 @@ func (f *aclFlags) creations(cmd *cobra.Command, producer, consumer bool) (all [
 	for _, r := range resources {
 		ops := operations
 		if producer {
-			ops = append(ops[:len(ops):len(ops)], producerOperations[r.kind]...)
+			ops = slices.Concat(ops, producerOperations[r.kind])
 		}
 		if consumer {
-			ops = append(ops[:len(ops):len(ops)], consumerOperations[r.kind]...)
+			ops = slices.Concat(ops, consumerOperations[r.kind])
 		}
 		if len(ops) == 0 {
 			return nil, wrongUse(cmd, "--producer and --consumer mean no operation on a %s", r.kind)
 		}
-		for _, principal := range f.principals {
-			for _, host := range anyOr(f.hosts, "*") {
-				for _, op := range ops {
-					c := kmsg.NewCreateACLsRequestCreation()
-					c.ResourceType, c.ResourceName, c.ResourcePatternType = r.kind, *r.name, pattern
-					if r.kind == kmsg.ACLResourceTypeCluster {
-						c.ResourcePatternType = kmsg.ACLResourcePatternTypeLiteral
-					}
-					c.Principal, c.Host, c.Operation, c.PermissionType = principalName(principal), host, op, permission
-					all = append(all, c)
-				}
+		all = append(all, f.creationsOn(r, pattern, ops, permission)...)
+	}
+	return all, nil
+}
+
+// creationsOn are those of one resource. There is one cluster, whose name is no prefix of others.
+func (f *aclFlags) creationsOn(r aclResource, pattern kmsg.ACLResourcePatternType, operations []kmsg.ACLOperation, permission kmsg.ACLPermissionType) (all []kmsg.CreateACLsRequestCreation) {
+	if r.kind == kmsg.ACLResourceTypeCluster {
+		pattern = kmsg.ACLResourcePatternTypeLiteral
+	}
+	for _, principal := range f.principals {
+		for _, host := range anyOr(f.hosts, image.ACLWildcard) {
+			for _, op := range operations {
+				c := kmsg.NewCreateACLsRequestCreation()
+				c.ResourceType, c.ResourceName, c.ResourcePatternType = r.kind, *r.name, pattern
+				c.Principal, c.Host, c.Operation, c.PermissionType = principalName(principal), host, op, permission
+				all = append(all, c)
 			}
 		}
 	}
-	return all, nil
+	return all
 }
 
 // What producers and consumers need of which resources, as kafka-acls has it. Both work by all of them: a topic of a transaction is written

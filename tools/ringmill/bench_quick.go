@@ -64,13 +64,12 @@ func (f *benchQuickFlags) register(cmd *cobra.Command, client *clientFlags) {
 	flags.StringVarP(&f.load.size, "size", "s", "100", "bytes of a record's value, as of bench run")
 	flags.IntVar(&t.BatchRecords, "batch", 0, "records of a request; 0: as many as make 64 KiB")
 	flags.IntVar(&t.MaxInFlight, "max-in-flight", 5, "requests out on a connection")
-	flags.StringVar(&f.load.acks, "acks", "all", "who must have a record before it is acknowledged: all in-sync replicas, 1 (the leader)")
+	f.load.registerAcks(cmd)
 	registerResult(cmd, &f.result)
 	registerReport(cmd, &f.page, "result")
 	for _, name := range []string{"duration", "bound", "metrics", "producers", "consumers", "partitions", "replication-factor", "size", "batch", "max-in-flight"} {
 		completeFlag(cmd, name)
 	}
-	completeFlag(cmd, "acks", "all\tevery in-sync replica", "1\tthe leader")
 	_ = cmd.MarkFlagDirname("dir")
 }
 

@@ -114,7 +114,7 @@ func (f *benchLoadFlags) register(cmd *cobra.Command, client *clientFlags) {
 	flags.Uint64Var(&t.Seed, "seed", 0, "what random gaps, keys and values begin with: the same seed makes the same load")
 	flags.IntVar(&t.BatchRecords, "batch", 0, "records of a raw request; 0: as few as make 1,000 requests a second of each producer")
 	flags.IntVar(&t.MaxInFlight, "max-in-flight", 5, "requests out on a raw connection")
-	flags.StringVar(&f.acks, "acks", "all", "who must have a record before it is acknowledged: all in-sync replicas, 1 (the leader)")
+	f.registerAcks(cmd)
 	flags.DurationVar(&t.Linger, "linger", 0, "how long franz waits for more records before it sends")
 	flags.IntVar(&t.TransactionRecords, "transactions", 0, "records of a franz producer that make a transaction; 0: no transactions")
 	flags.StringVar(&t.Codec, "codec", "none", "how franz compresses: none, gzip, snappy, lz4 or zstd")
@@ -125,13 +125,17 @@ func (f *benchLoadFlags) register(cmd *cobra.Command, client *clientFlags) {
 	for _, name := range []string{"topics", "subscriptions", "topic-property", "duration", "warm-up", "rate", "producers", "consumers", "partitions", "replication-factor", "size", "keys", "batch", "max-in-flight", "linger", "transactions", "seed"} {
 		completeFlag(cmd, name)
 	}
-	completeFlag(cmd, "acks", "all\tevery in-sync replica", "1\tthe leader")
 	completeFlag(cmd, "codec", "none", "gzip", "snappy", "lz4", "zstd")
 	completeFlag(cmd, "key-choice", bench.KeysUniform, bench.KeysInTurn, "zipf:0.99")
 	completeFlag(cmd, "arrival", "uniform", "poisson", "burst:100", "trace:FILE")
 	completeFlag(cmd, "producer-property", bench.ProducerPropertyNames()...)
 	completeFlag(cmd, "consumer-property", bench.ConsumerPropertyNames()...)
 	completeFlag(cmd, "client", "raw\tthe node's limits", "franz\twhat an application sees")
+}
+
+func (f *benchLoadFlags) registerAcks(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.acks, "acks", "all", "who must have a record before it is acknowledged: all in-sync replicas, 1 (the leader)")
+	completeFlag(cmd, "acks", "all\tevery in-sync replica", "1\tthe leader")
 }
 
 // complete turns the flags into a trial.
@@ -226,13 +230,14 @@ func (a *app) benchPlan(f *benchRunFlags) error {
 		if c.TransactionRecords > 0 {
 			what += fmt.Sprintf(", in transactions of %d", c.TransactionRecords)
 		}
-		if f.omb.search {
-			fmt.Fprintf(w, "%d %s producers, together at the highest rate at which nobody falls behind, of %s, acks %s; %d consumers\n", c.Producers, c.Client, what, f.acks, c.Consumers)
-		} else if c.RatePerSecond > 0 {
-			fmt.Fprintf(w, "%d %s producers, together %.0f records/s of %s, acks %s; %d consumers\n", c.Producers, c.Client, c.RatePerSecond, what, f.acks, c.Consumers)
-		} else {
-			fmt.Fprintf(w, "%d %s producers, as many records as are acknowledged, of %s, acks %s; %d consumers\n", c.Producers, c.Client, what, f.acks, c.Consumers)
+		load := "as many records as are acknowledged,"
+		switch {
+		case f.omb.search:
+			load = "together at the highest rate at which nobody falls behind,"
+		case c.RatePerSecond > 0:
+			load = fmt.Sprintf("together %.0f records/s", c.RatePerSecond)
 		}
+		fmt.Fprintf(w, "%d %s producers, %s of %s, acks %s; %d consumers\n", c.Producers, c.Client, load, what, f.acks, c.Consumers)
 		if c.BatchRecords > 0 {
 			fmt.Fprintf(w, "%d records a request, up to %d requests out on a connection\n", c.BatchRecords, c.MaxInFlight)
 		}

@@ -250,13 +250,7 @@ func (p *placement) run(ctx context.Context, plan, started []replicaMove, f *mov
 		if err != nil {
 			return out, p.interrupted(ctx, out, started, err)
 		}
-		started = slices.DeleteFunc(started, func(m replicaMove) bool {
-			_, under := moving[m.Topic][m.Partition]
-			if !under {
-				out.Moved = append(out.Moved, m)
-			}
-			return !under
-		})
+		started = out.take(started, moving)
 		some := min(max(f.parallel-len(started), 0), len(waiting))
 		begun, err := p.begin(ctx, waiting[:some], out)
 		if err != nil {
@@ -281,6 +275,17 @@ func (p *placement) run(ctx context.Context, plan, started []replicaMove, f *mov
 		case <-time.After(movePause):
 		}
 	}
+}
+
+// take counts those of the moves that have ended, and gives the others.
+func (out *moveOutcome) take(started []replicaMove, moving kadm.ListPartitionReassignmentsResponses) (goOn []replicaMove) {
+	return slices.DeleteFunc(started, func(m replicaMove) bool {
+		_, under := moving[m.Topic][m.Partition]
+		if !under {
+			out.Moved = append(out.Moved, m)
+		}
+		return !under
+	})
 }
 
 // interrupted says what goes on without the command, and what one of the moves waits for.
