@@ -24,6 +24,8 @@
 // time of one request; it cannot measure latency under load, since it sends less while the node stalls (trial_test.go shows by how
 // much it is wrong).
 //
+// With a Backlog consumers stop when the window begins, and the window has no end before they have caught up: Duration comes after that.
+//
 // Two clients, since they answer different questions: franz-go is what an application has; raw connections with batches
 // built once are for rates at which a client library would measure itself. A raw batch costs the generator a few stores, a checksum,
 // a write and its share of a read. Where records differ (Values, Keys), it has some thousand of them ready, and keys are stored in place.

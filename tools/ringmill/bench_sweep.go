@@ -33,8 +33,8 @@ func (a *app) benchSweepCommand() *cobra.Command {
 		Use:   "sweep",
 		Short: "Find the highest rate that holds a latency, and what settings do to it",
 		Long: `With --bound, find the highest rate at which a latency stays below the bound: the rate is doubled from --rate on until it does not, the
-interval between is halved, and what was found has to hold --repeats runs. A rate holds if nothing is lost, the client is not the limit,
-and the responses of the window's end are no slower than those of its beginning.
+interval between is halved, and what was found has to hold --repeats runs. A rate holds if nothing is lost, and the responses of the window's end
+are no slower than those of its beginning. A client that was late itself makes responses longer and never shorter: what holds all the same, holds.
 
 With --over, do so for each value of a flag of bench run, and each choice of several. Without --bound each choice is run --repeats times at
 --rate, all of them in turn.
