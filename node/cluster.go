@@ -38,7 +38,7 @@ type cluster struct {
 	// twinSince is since when a living node of this one's id keeps it out; the start's.
 	twinSince time.Time
 	member    atomic.Bool
-	// forming is what the node has agreed to while it has no cluster, nil before and after.
+	// forming is the node's part in the agreement on who begins the cluster, nil until that begins. It goes on while the node runs: see there.
 	forming atomic.Pointer[forming]
 }
 

@@ -113,24 +113,10 @@ func endpointText(b *image.Broker) string {
 	return fmt.Sprintf("%s:%d", b.Endpoints[0].Host, b.Endpoints[0].Port)
 }
 
-// admit makes a node a learner of the quorum. What the quorum knows of learners that the node was before, with a disk that is lost, goes;
-// a voter stays until an operator removes it.
+// admit makes a node a learner of the quorum. What the quorum knows of learners that the node was before, with a disk that is lost, goes. A
+// voter stays until the node votes in its place (keepVoters), or where ringmill.quorum.voters is 0 until an operator has removed it.
 func (c *cluster) admit(j *joinRequest) error {
-	var known bool
-	var stale []quorum.ReplicaKey
-	c.quorum.inbox.do(func() {
-		for _, m := range c.quorum.q.Members() {
-			switch {
-			case m.DirectoryID == j.directory:
-				known = true
-				c.quorum.learn(m.RaftID(), j.address) // it may have moved
-			case m.NodeID == j.node && !m.Voter:
-				stale = append(stale, m.ReplicaKey)
-			case m.NodeID == j.node:
-				slog.Warn("a voter of the metadata quorum has lost its directory: remove it, and add the new one", "node", int(j.node), "directory", m.DirectoryID.String())
-			}
-		}
-	})
+	stale, known := c.earlierSelves(j)
 	if known {
 		return nil
 	}
@@ -158,6 +144,28 @@ func (c *cluster) admit(j *joinRequest) error {
 		c.node.log.throttled("a node was not taken into the cluster now", "node", int(j.node), "address", j.address, "why", err)
 	}
 	return err
+}
+
+// earlierSelves are the learners that a node was with other directories; known says that it is a member with this one already.
+func (c *cluster) earlierSelves(j *joinRequest) (stale []quorum.ReplicaKey, known bool) {
+	then := "the new one takes its place once it has caught up"
+	if c.node.Config().QuorumVoters == 0 {
+		then = "remove it and add the new one, with ringmill cluster voters"
+	}
+	c.quorum.inbox.do(func() {
+		for _, m := range c.quorum.q.Members() {
+			switch {
+			case m.DirectoryID == j.directory:
+				known = true
+				c.quorum.learn(m.RaftID(), j.address) // it may have moved
+			case m.NodeID == j.node && !m.Voter:
+				stale = append(stale, m.ReplicaKey)
+			case m.NodeID == j.node:
+				slog.Warn("a voter of the metadata quorum has lost its directory: "+then, "node", int(j.node), "directory", m.DirectoryID.String())
+			}
+		}
+	})
+	return stale, known
 }
 
 // unregisteredMax bounds the learners that were taken in and have not registered, unless gossip tells of the next one: whoever only asks to be
