@@ -9,7 +9,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -86,31 +85,10 @@ func (b *brokerLifecycle) step() (time.Duration, error) {
 // broker.session.timeout.ms first (KIP-631).
 func (b *brokerLifecycle) register() error {
 	c := b.cluster
-	req := kmsg.NewPtrBrokerRegistrationRequest()
-	req.Version = brokerRegistrationVersion
-	req.BrokerID, req.ClusterID, req.IncarnationID = int32(c.node.Config().NodeID), c.clusterID(), c.incarnation
-	req.PreviousBrokerEpoch = -1
-	for _, e := range c.endpoints() {
-		l := kmsg.NewBrokerRegistrationRequestListener()
-		l.Name, l.Host, l.Port = e.Listener, e.Host, e.Port // PLAINTEXT, as all listeners are
-		req.Listeners = append(req.Listeners, l)
-	}
-	if rack := c.node.Config().BrokerRack; rack != "" {
-		req.Rack = &rack
-	}
-	for _, f := range api.SupportedFeatures(c.node) {
-		supported := kmsg.NewBrokerRegistrationRequestFeature()
-		supported.Name, supported.MinSupportedVersion, supported.MaxSupportedVersion = f.Name, f.Min, f.Max
-		req.Features = append(req.Features, supported)
-	}
-	dirs, err := c.node.logDirIDs()
+	req, err := c.registration()
 	if err != nil {
 		return err
 	}
-	for _, id := range dirs {
-		req.LogDirs = append(req.LogDirs, id)
-	}
-	c.tellRegistration(req)
 	resp, err := c.askController(req)
 	if err != nil {
 		return err
@@ -140,9 +118,6 @@ func (b *brokerLifecycle) refuse(why error) {
 	default:
 	}
 }
-
-// brokerRegistrationVersion is the newest that is sent: the first with log directories' ids and the previous epoch (KIP-858, KIP-966).
-const brokerRegistrationVersion = 3
 
 // heartbeat says that the node lives, and takes what the controller says of it.
 func (b *brokerLifecycle) heartbeat() (time.Duration, error) {

@@ -4,6 +4,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ringmill/ringmill/control/controller"
+	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/node/config"
 	"github.com/ringmill/ringmill/wire"
 )
@@ -19,6 +20,39 @@ const (
 	tagLacking       = 10005 // of a heartbeat: see appendLacking
 	tagClock         = 10006 // of a heartbeat's answer: the controller's wall clock, Unix milliseconds, 8 bytes
 )
+
+// brokerRegistrationVersion is the newest that is sent: the first with log directories' ids and the previous epoch (KIP-858, KIP-966).
+const brokerRegistrationVersion = 3
+
+// registration is what the node tells the controller of itself, with all that Kafka's request has no field for.
+func (c *cluster) registration() (*kmsg.BrokerRegistrationRequest, error) {
+	req := kmsg.NewPtrBrokerRegistrationRequest()
+	req.Version = brokerRegistrationVersion
+	req.BrokerID, req.ClusterID, req.IncarnationID = int32(c.node.Config().NodeID), c.clusterID(), c.incarnation
+	req.PreviousBrokerEpoch = -1
+	for _, e := range c.endpoints() {
+		l := kmsg.NewBrokerRegistrationRequestListener()
+		l.Name, l.Host, l.Port = e.Listener, e.Host, e.Port // PLAINTEXT, as all listeners are
+		req.Listeners = append(req.Listeners, l)
+	}
+	if rack := c.node.Config().BrokerRack; rack != "" {
+		req.Rack = &rack
+	}
+	for _, f := range api.SupportedFeatures(c.node) {
+		supported := kmsg.NewBrokerRegistrationRequestFeature()
+		supported.Name, supported.MinSupportedVersion, supported.MaxSupportedVersion = f.Name, f.Min, f.Max
+		req.Features = append(req.Features, supported)
+	}
+	dirs, err := c.node.logDirIDs()
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range dirs {
+		req.LogDirs = append(req.LogDirs, id)
+	}
+	c.tellRegistration(req)
+	return req, nil
+}
 
 // tellRegistration adds to a registration what Kafka's has no field for.
 func (c *cluster) tellRegistration(req *kmsg.BrokerRegistrationRequest) {
