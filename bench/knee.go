@@ -44,8 +44,13 @@ func Held(r *Report, bounds []Bound) (broken string) {
 	case r.LostRequests > 0:
 		return fmt.Sprintf("%d acknowledged requests reached no consumer", r.LostRequests)
 	}
-	if broken = breaks(r, bounds); r.Verdict == VerdictInvalid && (broken != "" || len(bounds) == 0) {
-		return strings.Join(r.Reasons, "; ")
+	broken = breaks(r, bounds)
+	switch reasons := strings.Join(r.Reasons, "; "); {
+	case r.Verdict != VerdictInvalid:
+	case broken != "":
+		return broken + "; " + reasons
+	case len(bounds) == 0:
+		return reasons
 	}
 	return broken
 }

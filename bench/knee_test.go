@@ -105,7 +105,7 @@ func TestHeld(t *testing.T) {
 		{func(r *Report) { r.Verdict, r.Reasons = VerdictInvalid, []string{"late"} }, ""},
 		{func(r *Report) {
 			r.Verdict, r.Reasons, r.Produced.Latency.P99Us = VerdictInvalid, []string{"late", "busy"}, 10_000
-		}, "late; busy"},
+		}, "p99 is 10ms; late; busy"},
 		{func(r *Report) { r.Verdict, r.LostRequests = VerdictInvalid, 2 }, "2 acknowledged requests reached no consumer"},
 		{func(r *Report) { r.Seconds[6].Produced.Latency.P50Us, r.Seconds[7].Produced.Latency.P50Us = 7001, 7001 }, "the median response grows by 6.001ms over the window"},
 	} {

@@ -43,8 +43,9 @@ const (
 // searchPrecision is how near a rate that does not hold has to be: nobody who asks for a quick answer wants the third digit.
 const searchPrecision = 1.2
 
-// searchDepth is the part of the capacity below which no rate is looked for.
-const searchDepth = 8
+// searchDepth is the part of the capacity below which no rate is looked for: at its capacity, of full requests, a node may do hundreds of
+// times what it does within a bound of some milliseconds, but nobody waits long for a quick answer.
+const searchDepth = 64
 
 // shown are the shares of the rate that was found at which there is a point.
 var shown = []float64{0.5, 0.8, 0.95}
@@ -159,7 +160,7 @@ func (q *Quick) curve(ctx context.Context, r *Report) error {
 	}
 	found, err := s.Run(ctx)
 	if errors.Is(err, bench.ErrNoRate) {
-		r.Failed = found.Broken
+		r.Failed = fmt.Sprintf("at %s records/s, the lowest that was tried, %s", bench.FormatCount(found.Above), found.Broken)
 		return nil
 	}
 	if err != nil {

@@ -217,7 +217,7 @@ func TestRunBreaksOff(t *testing.T) {
 func TestNoRateHolds(t *testing.T) {
 	q := asked(t, server(t))
 	q.Bounds[0].Max = time.Nanosecond
-	if r, err := q.Run(t.Context()); err != nil || r.Failed == "" || r.Found != nil || len(r.Points) > 0 || !strings.Contains(r.Reading()[0], "No rate holds p99<1ns: ") {
+	if r, err := q.Run(t.Context()); err != nil || r.Failed == "" || r.Found != nil || len(r.Points) > 0 || !strings.Contains(r.Reading()[0], "No rate holds p99<1ns: at ") {
 		t.Errorf("%v, %v", err, r.Reading())
 	}
 }

@@ -79,8 +79,12 @@ func (r *Report) Reading() (said []string) {
 	case r.Failed != "":
 		said = append(said, fmt.Sprintf("No rate holds %s: %s.", bounds, r.Failed))
 	}
-	if r.ClientLimited {
+	switch {
+	case !r.ClientLimited:
+	case r.Found != nil:
 		said = append(said, "What did not hold above that was the client: the node may hold more.")
+	default:
+		said = append(said, "What did not hold was the client: the node may hold more.")
 	}
 	if r.Bottleneck.Said != "" {
 		said = append(said, r.Bottleneck.Said)

@@ -70,8 +70,12 @@ func shares(capacity *bench.Report, use Use, n *Node, measured *limits.NodeLimit
 	if n.Local {
 		client := capacity.Client.CPUSeconds / max(capacity.ElapsedSeconds, 1e-9)
 		others := max(0, use.MachineBusy*use.MachineProcessors-client-use.Processors)
-		add("the machine's processors", "share", use.MachineBusy, 1, fmt.Sprintf("all %.0f are busy %%SHARE of the time, with %.2f of them for the node, %.2f for the client and %.2f for the kernel and others",
-			use.MachineProcessors, use.Processors, client, others))
+		said := fmt.Sprintf("all %.0f are busy %%SHARE of the time, with %.2f of them for the node, %.2f for the client and %.2f for the kernel and others",
+			use.MachineProcessors, use.Processors, client, others)
+		if others > use.Processors+client {
+			said += ": is something else running?"
+		}
+		add("the machine's processors", "share", use.MachineBusy, 1, said)
 	}
 	slices.SortStableFunc(all, func(a, b Share) int { return cmp.Compare(b.Share, a.Share) })
 	return all

@@ -388,7 +388,7 @@ func benchPointRow(p *bench.SweepPoint, shown []bench.Measure, searched bool) (r
 	case searched && p.Found.Above > 0:
 		row = append(row, figure(p.Found.Above)+"/s: "+p.Found.Broken)
 	case searched:
-		row = append(row, "-")
+		row = append(row, "not tried: --to")
 	}
 	return row
 }

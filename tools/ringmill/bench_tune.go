@@ -250,6 +250,9 @@ func (t *tuner) measure(ctx context.Context, settings []bench.Setting) (score tu
 	if err != nil {
 		return tune.Score{}, err
 	}
+	if len(settings) == 0 && t.to > 0 && found.Rate >= t.to {
+		return tune.Score{}, fmt.Errorf("the properties as they are hold --to, %s records/s: no other can be seen to hold more; give a higher one", bench.FormatCount(t.to))
+	}
 	t.from = max(t.load.trial.Rate, found.Rate*0.8)
 	return scores[found.Rate], nil
 }
