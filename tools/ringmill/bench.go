@@ -32,12 +32,12 @@ func bootstrapGiven(cmd *cobra.Command) bool {
 }
 
 func registerResult(cmd *cobra.Command, path *string) {
-	cmd.Flags().StringVar(path, "result", "", "a `file` to write the result to as JSON, too")
+	registerOutput(cmd, path, "result", "a `file` to write the result to as JSON, too")
 }
 
 // registerReport has a page made of what a command has: its result or comparison.
 func registerReport(cmd *cobra.Command, path *string, what string) {
-	cmd.Flags().StringVar(path, "report", "", "a `file` to write the "+what+" to as a page for a browser, too")
+	registerOutput(cmd, path, "report", "a `file` to write the "+what+" to as a page for a browser, too")
 }
 
 // checkDir says what is wrong with --dir.

@@ -1,10 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,8 +38,8 @@ row of the same target differ.`,
 	f.register(cmd, &a.client)
 	flags := cmd.Flags()
 	flags.IntVar(&f.pairs, "pairs", 8, "runs on each target")
-	flags.StringVar(&f.resultA, "result-a", "", "a `file` to append A's results to, as bench compare reads them")
-	flags.StringVar(&f.resultB, "result-b", "", "the same for B")
+	registerOutput(cmd, &f.resultA, "result-a", "a `file` to append A's results to, as bench compare reads them")
+	registerOutput(cmd, &f.resultB, "result-b", "the same for B")
 	registerReport(cmd, &f.page, "comparison")
 	flags.StringSliceVar(&f.metrics[0], "node-metrics-a", nil, "`addresses` of A's ringmill nodes' metrics (ringmill.http.listen): which stage makes the difference is told; without it 127.0.0.1:9644, if that is A's")
 	flags.StringSliceVar(&f.metrics[1], "node-metrics-b", nil, "the same of B's")
@@ -115,9 +114,9 @@ func benchLine(r *bench.Report) string {
 
 // appendResult adds a result to a file of them, a line each.
 func appendResult(path string, r *bench.Report) error {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
+	var line bytes.Buffer
+	if err := writeJSON(&line, r); err != nil {
 		return err
 	}
-	return errors.Join(writeJSON(f, r), f.Close())
+	return appendFile(path, line.Bytes())
 }

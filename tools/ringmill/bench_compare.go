@@ -68,7 +68,7 @@ func (a *app) benchCompared(sideA, sideB []*bench.Report, limits []failIf, html,
 		return benchFault(err)
 	}
 	if html != "" {
-		if err := writePage(html, func(w io.Writer) error { return page.Compare(w, c, sideA, sideB, command) }); err != nil {
+		if err := writeFile(html, func(w io.Writer) error { return page.Compare(w, c, sideA, sideB, command) }); err != nil {
 			return err
 		}
 	}

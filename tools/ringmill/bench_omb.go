@@ -25,7 +25,7 @@ func (f *ombFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.workload, "workload", "", "an OpenMessaging Benchmark workload `file`, which stands for the flags that are not given, --client franz among them")
 	flags.StringVar(&f.driver, "driver", "", "an OpenMessaging Benchmark driver `file` for Kafka, likewise")
-	flags.StringVar(&f.result, "omb-json", "", "a `file` to write the result to in OpenMessaging Benchmark's JSON, too")
+	registerOutput(cmd, &f.result, "omb-json", "a `file` to write the result to in OpenMessaging Benchmark's JSON, too")
 }
 
 // rawWithout are settings of a driver that a raw client has nothing to do with.

@@ -99,7 +99,7 @@ func (a *app) benchQuick(ctx context.Context, f *benchQuickFlags, command string
 		err = errors.Join(err, writeResult(f.result, r))
 	}
 	if f.page != "" {
-		err = errors.Join(err, writePage(f.page, func(w io.Writer) error { return page.Quick(w, r) }))
+		err = errors.Join(err, writeFile(f.page, func(w io.Writer) error { return page.Quick(w, r) }))
 	}
 	err = errors.Join(err, a.print(r, func(w io.Writer) { benchQuickScreen(w, r) }))
 	switch {

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -31,7 +29,7 @@ The page is one HTML file that asks for nothing else.`,
 		ValidArgsFunction: completeResults,
 		RunE:              func(_ *cobra.Command, args []string) error { return a.benchReport(args, html) },
 	}
-	cmd.Flags().StringVar(&html, "html", "", "a `file` to write the page to")
+	registerOutput(cmd, &html, "html", "a `file` to write the page to")
 	return cmd
 }
 
@@ -58,7 +56,7 @@ func (a *app) benchReport(paths []string, html string) error {
 		if len(results) == 1 {
 			write = func(w io.Writer) error { return page.Run(w, reports[0]) }
 		}
-		if err := writePage(html, write); err != nil {
+		if err := writeFile(html, write); err != nil {
 			return err
 		}
 	}
@@ -96,19 +94,6 @@ func endToEndCell(r *bench.Report) string {
 // completeResults completes names of files of results.
 func completeResults(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"json"}, cobra.ShellCompDirectiveFilterFileExt
-}
-
-// writePage writes a file whole or, if that fails, none.
-func writePage(path string, write func(io.Writer) error) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(write(file), file.Close()); err != nil {
-		_ = os.Remove(path)
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
 }
 
 // unrepeated are flags that say where a result goes, and not what is run.

@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -63,7 +61,7 @@ broke off prints what there was until then as partial: exit status 1.`,
 	f.register(cmd, &a.client)
 	flags := cmd.Flags()
 	registerResult(cmd, &f.result)
-	flags.StringVar(&f.log, "hlog", "", "a `file` to write each second's histograms to, in HdrHistogram's log format")
+	registerOutput(cmd, &f.log, "hlog", "a `file` to write each second's histograms to, in HdrHistogram's log format")
 	registerReport(cmd, &f.page, "result")
 	f.omb.register(cmd)
 	flags.StringSliceVar(&f.trial.StatusAddresses, "node-metrics", nil, "`addresses` of ringmill nodes' metrics (ringmill.http.listen): which stage makes the p99 is told")
@@ -249,13 +247,14 @@ func (a *app) benchPlan(f *benchRunFlags) error {
 }
 
 func (a *app) benchRun(ctx context.Context, f *benchRunFlags) error {
+	logged := func() error { return nil }
 	if f.log != "" {
-		file, err := os.Create(f.log)
+		file, err := createOutput(f.log)
 		if err != nil {
 			return err
 		}
-		defer file.Close()
-		f.trial.Log = file
+		defer file.leave()
+		f.trial.Log, logged = file, func() error { return file.commit(nil) }
 	}
 	var limited error
 	if f.omb.search {
@@ -276,7 +275,7 @@ func (a *app) benchRun(ctx context.Context, f *benchRunFlags) error {
 	}
 	report := f.trial.Report(outcome, err)
 	report.Command = f.command
-	err = errors.Join(err, f.write(report, periods), a.print(report, func(w io.Writer) { benchSummary(w, report) }))
+	err = errors.Join(err, logged(), f.write(report, periods), a.print(report, func(w io.Writer) { benchSummary(w, report) }))
 	if err == nil && report.Verdict == bench.VerdictInvalid {
 		return fmt.Errorf("%w: %s", errInvalid, strings.Join(report.Reasons, "; "))
 	}
@@ -295,7 +294,7 @@ func (f *benchRunFlags) write(report *bench.Report, periods *omb.Periods) (err e
 		err = errors.Join(err, writeResult(f.result, report))
 	}
 	if f.page != "" {
-		err = errors.Join(err, writePage(f.page, func(w io.Writer) error { return page.Run(w, report) }))
+		err = errors.Join(err, writeFile(f.page, func(w io.Writer) error { return page.Run(w, report) }))
 	}
 	return err
 }
@@ -338,14 +337,6 @@ type shownError struct {
 
 func (e *shownError) Error() string { return e.text }
 func (e *shownError) Unwrap() error { return e.err }
-
-func writeResult(path string, result any) error {
-	text, err := json.MarshalIndent(result, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(text, '\n'), 0o644)
-}
 
 // benchSummary is the result for people.
 func benchSummary(w io.Writer, r *bench.Report) {

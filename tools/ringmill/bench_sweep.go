@@ -234,7 +234,7 @@ func (a *app) benchSweep(ctx context.Context, f *benchSweepFlags, points []sweep
 		err = a.benchRepeats(ctx, f, points, s)
 	}
 	if f.page != "" {
-		err = errors.Join(err, writePage(f.page, func(w io.Writer) error { return page.Sweep(w, s, f.command) }))
+		err = errors.Join(err, writeFile(f.page, func(w io.Writer) error { return page.Sweep(w, s, f.command) }))
 	}
 	err = errors.Join(err, a.print(s, func(w io.Writer) { benchPoints(w, s) }))
 	if err != nil {
