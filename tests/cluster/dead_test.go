@@ -89,6 +89,7 @@ func TestWhatANodeThatIsDeadLeaves(t *testing.T) {
 	if err == nil || !strings.Contains(stderr, "2 partitions have no leader to be copied from") {
 		t.Errorf("the drain of a dead node: %v, %s", err, stderr)
 	}
+	contains(t, refusedCommand(t, c, "cluster", "balance"), "2 partitions have no leader to be copied from")
 	awaitReplicas(t, c.Nodes[0], both, func(p *kmsg.MetadataResponseTopicPartition) bool { return slices.Equal(p.Replicas, []int32{1, 2}) })
 
 	c.Nodes[1].Kill(t)

@@ -124,7 +124,7 @@ func TestADrainThatCannotEnd(t *testing.T) {
 	awaitState(t, c, 3, "draining", "no other node can take it: its 3 replicas need as many nodes, and without node 3 it is 2")
 	harness.Await(t, "the words for it", func() bool {
 		said := command(t, c, "cluster", "status")
-		return strings.Contains(said, "node 3 is draining, and has 1 replicas left") && strings.Contains(said, topic+"-0 stays on node 3") &&
+		return strings.Contains(said, "node 3 is draining, and has 1 replica left") && strings.Contains(said, topic+"-0 stays on node 3") &&
 			strings.Contains(said, "start more nodes")
 	})
 	c.Add(t, nil)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -150,5 +151,52 @@ func TestWhatADrainWaitsFor(t *testing.T) {
 	s = &clusterStatus{Nodes: []clusterNode{{ID: 5, Replicas: 1}}}
 	if s.noteDrain(&s.Nodes[0], p); s.Nodes[0].State != stateLeadersDrained || len(s.Drains) > 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestWhatABalanceLeavesOut: a partition without a leader has nothing to be copied from. It stays, although its only node is dead, and the others
+// are spread as if it were theirs to count.
+func TestWhatABalanceLeavesOut(t *testing.T) {
+	p := &placement{
+		nodes: []clusterNode{{ID: 1}, {ID: 2, Fenced: true}, {ID: 3}},
+		partitions: []placedPartition{
+			{partition: partition{"gone", 0}, replicas: []int32{2}, leader: -1},
+			{partition: partition{"gone", 1}, replicas: []int32{2}, leader: -1},
+			{partition: partition{"here", 0}, replicas: []int32{1}, leader: 1, inSync: []int32{1}},
+			{partition: partition{"here", 1}, replicas: []int32{1}, leader: 1, inSync: []int32{1}},
+		},
+	}
+	plan, leaderless := p.planBalance()
+	wantPlan, wantLeft := []replicaMove{{partition{"here", 0}, []int32{1}, []int32{3}}}, []partition{{"gone", 0}, {"gone", 1}}
+	if !reflect.DeepEqual(plan, wantPlan) || !slices.Equal(leaderless, wantLeft) {
+		t.Errorf("%v without %v, want %v without %v", plan, leaderless, wantPlan, wantLeft)
+	}
+	var text strings.Builder
+	(&balanceOutcome{Leaderless: leaderless}).writePlan(&text)
+	if want := "gone-0 stays: it has no leader to be copied from\ngone-1 stays: it has no leader to be copied from\n"; text.String() != want {
+		t.Errorf("%q, want %q", text.String(), want)
+	}
+	if err := notCopied(len(leaderless)); err == nil || !strings.HasPrefix(err.Error(), "2 partitions have no leader to be copied from: ") {
+		t.Error(err)
+	}
+}
+
+// TestMovesThatLoseTheirLeader: they hold the places of others no longer, and are told of at the end.
+func TestMovesThatLoseTheirLeader(t *testing.T) {
+	moves := []replicaMove{{partition: partition{"t", 0}}, {partition: partition{"t", 1}}}
+	out := newMoveOutcome()
+	goOn := out.leave(moves, []standing{{partition{"t", 0}, noLeader}, {partition{"t", 1}, "node 3 is not in sync yet"}})
+	if len(goOn) != 1 || goOn[0].partition != (partition{"t", 1}) || !slices.Equal(out.Stuck, []partition{{"t", 0}}) {
+		t.Errorf("goes on %v, is left %v", goOn, out.Stuck)
+	}
+}
+
+func TestCounted(t *testing.T) {
+	for want, got := range map[string]string{
+		"0 voters are": counted(0, "voter is", "voters are"), "1 voter is": counted(1, "voter is", "voters are"), "1 replica": counted(1, "replica"), "2 replicas": counted(2, "replica"),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -308,7 +308,7 @@ func (a *app) removeVoter(ctx context.Context, client *kgo.Client, q *metadataQu
 		}
 	}
 	return a.print(out, func(w io.Writer) {
-		fmt.Fprintf(w, "node %d %s on the metadata: %d voters are left\n", node, out.word("votes no more", "would vote no more"), out.Voters)
+		fmt.Fprintf(w, "node %d %s on the metadata: %s left\n", node, out.word("votes no more", "would vote no more"), counted(out.Voters, "voter is", "voters are"))
 	})
 }
 

@@ -193,11 +193,14 @@ func (p *placement) leaving(ctx context.Context, node int32) (started []replicaM
 	return started, err
 }
 
-// planBalance spreads replicas and preferred leaders evenly.
-func (p *placement) planBalance() (plan []replicaMove) {
+// planBalance spreads replicas and preferred leaders evenly. leaderless are those that no node can be given a copy of, and that stay.
+func (p *placement) planBalance() (plan []replicaMove, leaderless []partition) {
 	placed := make([]reassign.Placed, len(p.partitions))
 	for i, at := range p.partitions {
-		placed[i] = reassign.Placed{Replicas: wire.NodeIDs(at.replicas), Fixed: at.underWay}
+		placed[i] = reassign.Placed{Replicas: wire.NodeIDs(at.replicas), Fixed: at.underWay || at.leader < 0}
+		if at.leader < 0 {
+			leaderless = append(leaderless, at.partition)
+		}
 	}
 	for _, moved := range reassign.Balance(p.targets(-1), placed) {
 		at := p.partitions[moved.Partition]
@@ -207,7 +210,7 @@ func (p *placement) planBalance() (plan []replicaMove) {
 		}
 		plan = append(plan, replicaMove{at.partition, at.replicas, to})
 	}
-	return plan
+	return plan, leaderless
 }
 
 // movePause is how often moves that are under way are looked at.
@@ -219,6 +222,12 @@ type moveOutcome struct {
 	UnderWay int           `json:"underWay"`
 	Waiting  int           `json:"waiting"`
 	Failures []string      `json:"failures"`
+	// Stuck are begun, and have no leader to be copied from: they go on once it is back, and are not waited for.
+	Stuck []partition `json:"stuck"`
+}
+
+func newMoveOutcome() moveOutcome {
+	return moveOutcome{Moved: []replicaMove{}, Failures: []string{}, Stuck: []partition{}}
 }
 
 // moveProgress is told how far a plan is, and what is under way waits for, if nothing has happened for a while.
@@ -233,7 +242,8 @@ const standStillAfter = 15 * time.Second
 // run carries out a plan, some partitions at a time, and shows how far it is; moves that were started before count as its own. It ends when
 // all is done, and before where ctx ends or the wait is over: what is under way then goes on.
 func (p *placement) run(ctx context.Context, plan, started []replicaMove, f *moveFlags, progress moveProgress) (*moveOutcome, error) {
-	out := &moveOutcome{Moved: []replicaMove{}, Failures: []string{}}
+	made := newMoveOutcome()
+	out := &made
 	if f.wait > 0 {
 		limited, cancel := context.WithTimeout(ctx, f.wait)
 		defer cancel()
@@ -244,7 +254,7 @@ func (p *placement) run(ctx context.Context, plan, started []replicaMove, f *mov
 	}
 	waiting := plan
 	plan = append(slices.Clone(plan), started...)
-	happened := time.Now()
+	happened, told := time.Now(), []standing(nil)
 	for last := -1; ; {
 		moving, err := p.moving(ctx)
 		if err != nil {
@@ -264,7 +274,12 @@ func (p *placement) run(ctx context.Context, plan, started []replicaMove, f *mov
 		}
 		if time.Since(happened) > standStillAfter {
 			happened = time.Now()
-			progress.standStill(p.stand(ctx, started))
+			stands := p.stand(ctx, started)
+			if !slices.Equal(stands, told) {
+				told = stands
+				progress.standStill(stands)
+			}
+			started = out.leave(started, stands)
 		}
 		if len(started) == 0 && len(waiting) == 0 {
 			return out, p.finish(ctx, plan, f.throttle)
@@ -285,6 +300,18 @@ func (out *moveOutcome) take(started []replicaMove, moving kadm.ListPartitionRea
 			out.Moved = append(out.Moved, m)
 		}
 		return !under
+	})
+}
+
+// leave gives up waiting for those of the moves that have no leader to be copied from, so that others have their places. A leader that is only being
+// replaced is there long before a stand still is told.
+func (out *moveOutcome) leave(started []replicaMove, stands []standing) (goOn []replicaMove) {
+	return slices.DeleteFunc(started, func(m replicaMove) bool {
+		stuck := slices.Contains(stands, standing{m.partition, noLeader})
+		if stuck {
+			out.Stuck = append(out.Stuck, m.partition)
+		}
+		return stuck
 	})
 }
 

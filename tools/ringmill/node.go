@@ -88,7 +88,7 @@ type drainOutcome struct {
 
 func (a *app) drain(ctx context.Context, p *placement, node int32, f *drainFlags) error {
 	out := drainOutcome{Node: node, DryRun: f.dryRun, leadersOnly: f.leaders, LeadersLeft: []partition{}, Plan: []replicaMove{}, Stays: []partition{}, Leaderless: []partition{},
-		moveOutcome: moveOutcome{Moved: []replicaMove{}, Failures: []string{}}}
+		moveOutcome: newMoveOutcome()}
 	for _, at := range p.partitions {
 		if at.leader != node {
 			continue
@@ -101,7 +101,7 @@ func (a *app) drain(ctx context.Context, p *placement, node int32, f *drainFlags
 	if f.dryRun {
 		out.plan(p, f)
 		out.Waiting = len(out.Plan)
-		return a.print(out, out.write)
+		return errors.Join(a.print(out, out.write), out.left())
 	}
 	if !serves(p.nodes, node) {
 		if a.output == outputText {
@@ -126,13 +126,18 @@ func (a *app) drain(ctx context.Context, p *placement, node int32, f *drainFlags
 	if err := a.print(out, out.write); err != nil {
 		return err
 	}
-	if len(out.Leaderless) > 0 {
-		return fmt.Errorf("%d partitions have no leader to be copied from: ringmill cluster status says which nodes to start", len(out.Leaderless))
+	return errors.Join(out.left(), failures(made))
+}
+
+// left is the error of what the node keeps, of a dry run as of the real one.
+func (o *drainOutcome) left() error {
+	if n := len(o.Leaderless) + len(o.Stuck); n > 0 {
+		return notCopied(n)
 	}
-	if len(out.Stays) > 0 {
-		return fmt.Errorf("no other node can take %d replicas: start more nodes, or give these topics fewer replicas", len(out.Stays))
+	if n := len(o.Stays); n > 0 {
+		return fmt.Errorf("no other node can take %s: start more nodes, or give these topics fewer replicas", counted(n, "replica"))
 	}
-	return failures(made)
+	return nil
 }
 
 // drainLeaders has the controller take leaders from a node that serves, and waits for it.
@@ -178,13 +183,13 @@ func (o *drainOutcome) write(w io.Writer) {
 			writePlan(w, o.Plan)
 		}
 	case o.leadersOnly:
-	case len(o.Stays)+len(o.Leaderless)+len(o.Failures) == 0:
-		fmt.Fprintf(w, "%d replicas moved: node %d has none and may go\n", len(o.Moved), o.Node)
+	case len(o.Stays)+len(o.Leaderless)+len(o.Stuck)+len(o.Failures) == 0:
+		fmt.Fprintf(w, "%s moved: node %d has none and may go\n", counted(len(o.Moved), "replica"), o.Node)
 	default:
-		fmt.Fprintf(w, "%d replicas moved\n", len(o.Moved))
+		fmt.Fprintf(w, "%s moved\n", counted(len(o.Moved), "replica"))
 	}
 	writeStaying(w, o.Stays, "no other node can take it")
-	writeStaying(w, o.Leaderless, noLeader)
+	writeStaying(w, slices.Concat(o.Leaderless, o.Stuck), noLeader)
 }
 
 func writeStaying(w io.Writer, partitions []partition, why string) {
@@ -237,7 +242,7 @@ func (p *placement) awaitLeaders(ctx context.Context, node int32, wait time.Dura
 		}
 		select {
 		case <-limited.Done():
-			return errors.Join(ctx.Err(), fmt.Errorf("node %d still leads %d partitions; it is marked as drained, and the same command goes on", node, left))
+			return errors.Join(ctx.Err(), fmt.Errorf("node %d still leads %s; it is marked as drained, and the same command goes on", node, counted(left, "partition")))
 		case <-time.After(movePause):
 		}
 	}

@@ -67,8 +67,8 @@ func (a *app) unregister(ctx context.Context, p *placement, node int32, f unregi
 	}
 	out := unregisterOutcome{Node: node, DryRun: f.dryRun, Replicas: p.replicasOf(node)}
 	if n := len(out.Replicas); n > 0 && !f.leaveReplicas {
-		return fmt.Errorf("node %d has %d replicas, that of %s for one: ringmill node drain %d moves them to other nodes; those that cannot be moved stay with --leave-replicas",
-			node, n, partitionName(out.Replicas[0]), node)
+		return fmt.Errorf("node %d has %s, that of %s for one: ringmill node drain %d moves them to other nodes; those that cannot be moved stay with --leave-replicas",
+			node, counted(n, "replica"), partitionName(out.Replicas[0]), node)
 	}
 	if err := p.within(ctx, func(ctx context.Context) error {
 		quorum, err := describeQuorum(ctx, p.client)
@@ -109,12 +109,15 @@ func askUnregister(ctx context.Context, client *kgo.Client, node int32) error {
 
 func (o *unregisterOutcome) write(w io.Writer) {
 	is, stay, votes := "is", "stay", "still votes"
+	if len(o.Replicas) == 1 {
+		stay = "stays"
+	}
 	if o.DryRun {
 		is, stay, votes = "would be", "would stay", "would still vote"
 	}
 	fmt.Fprintf(w, "node %d %s registered no more\n", o.Node, is)
 	if n := len(o.Replicas); n > 0 {
-		fmt.Fprintf(w, "%d replicas %s assigned to it: ringmill node drain %d moves those that another node has a copy of\n", n, stay, o.Node)
+		fmt.Fprintf(w, "%s %s assigned to it: ringmill node drain %d moves those that another node has a copy of\n", counted(n, "replica"), stay, o.Node)
 	}
 	if o.Voter {
 		fmt.Fprintf(w, "it %s on the metadata: ringmill cluster voters remove %d takes its vote away\n", votes, o.Node)

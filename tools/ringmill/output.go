@@ -80,6 +80,17 @@ func table(w io.Writer, headings []string, rows [][]string) {
 	t.Flush()
 }
 
+// counted is a number with its noun: "1 voter", "3 voters". A plural that is more than an s is given as well.
+func counted(n int, one string, more ...string) string {
+	switch {
+	case n == 1:
+		return "1 " + one
+	case len(more) > 0:
+		return fmt.Sprintf("%d %s", n, more[0])
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
 // orDash stands in for what is not there.
 func orDash(s string) string {
 	if s == "" {

@@ -172,7 +172,7 @@ func (p *placement) stand(ctx context.Context, moves []replicaMove) (all []stand
 // writeDrains tells how far nodes are that are being emptied.
 func (s *clusterStatus) writeDrains(w io.Writer) {
 	for _, d := range s.Drains {
-		fmt.Fprintf(w, "\nnode %d is draining, and has %d replicas left\n", d.Node, d.ReplicasLeft)
+		fmt.Fprintf(w, "\nnode %d is draining, and has %s left\n", d.Node, counted(d.ReplicasLeft, "replica"))
 		writeStanding(w, d.Standing)
 	}
 }
