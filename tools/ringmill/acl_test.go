@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,4 +45,30 @@ func runACLScripts(t *testing.T, address string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually},
 	})
+}
+
+// TestClusterWhoseStateIsHidden: who may not see what is wrong is told that, and a script does not take the cluster for sound.
+func TestClusterWhoseStateIsHidden(t *testing.T) {
+	n := startNode(t, "--set", "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "--set", "super.users=User:keeper")
+	var out bytes.Buffer
+	a := &app{stdout: &out, stderr: &out}
+	if code := a.run(t.Context(), []string{"cluster", "status", "-o", "json", "-b", n.address}); code != statusOK {
+		t.Fatal(out.String())
+	}
+	var s clusterStatus
+	if err := json.Unmarshal(out.Bytes(), &s); err != nil {
+		t.Fatalf("%v: %s", err, out.String())
+	}
+	var told []string
+	for _, p := range s.Problems {
+		told = append(told, p.Problem)
+	}
+	if want := []string{errTopicsHidden.Error(), errQuorumHidden.Error(), errDrainsHidden.Error()}; !slices.Equal(told, want) {
+		t.Errorf("%q, want %q", told, want)
+	}
+	for _, args := range [][]string{{"cluster", "balance"}, {"node", "drain", "1", "--dry-run"}, {"cluster", "voters", "list"}} {
+		if code, said := status(t, append(args, "-b", n.address)...); code != statusFailed || !strings.Contains(said, "not allowed to see") {
+			t.Errorf("%v: %d, %s", args, code, said)
+		}
+	}
 }

@@ -37,7 +37,7 @@ func (a *app) clusterStatus() *cobra.Command {
 		Long: `Show the cluster's nodes and their part in the metadata quorum, the controller, and the partitions that have no leader or
 fewer replicas in sync than they should, with what to do about each. A node that the controller has fenced is not served by: it is down, or cannot
 reach the controller. One that is drained leads nothing that another can lead: while its replicas go it is draining, and what is left of them is
-shown with what it waits for; with none left it is drained, and may go.`,
+shown with what it waits for; with none left it is drained, and may go. What an authorizer hides from who asks is a problem as well.`,
 		Example: `  ringmill cluster status
   ringmill cluster status -o json | jq -e '.problems | length == 0'`,
 		Args:              arguments(cobra.NoArgs),
@@ -121,6 +121,9 @@ func readClusterStatus(ctx context.Context, client *kgo.Client) (*clusterStatus,
 	topics, err := kadm.NewClient(client).ListTopicsWithInternal(ctx)
 	if err != nil {
 		return nil, cause(err)
+	}
+	if err := topicsHidden(ctx, client); err != nil && !s.hidden(err) {
+		return nil, err
 	}
 	eligible := readEligible(ctx, client, topics)
 	if err := s.readQuorum(ctx, client); err != nil {
@@ -256,8 +259,11 @@ func (s *clusterStatus) readQuorum(ctx context.Context, client *kgo.Client) erro
 		s.Controller = -1
 		return nil
 	}
-	if err != nil || q == nil {
+	if err != nil && !s.hidden(err) {
 		return err
+	}
+	if q == nil {
+		return nil
 	}
 	s.Quorum = &q.quorumStatus
 	for _, m := range q.Members {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -56,7 +57,8 @@ type metadataQuorum struct {
 	Members []quorumMember `json:"members"`
 }
 
-// describeQuorum asks for the metadata quorum. It is nil where the node tells of none, as one that has none does.
+// describeQuorum asks for the metadata quorum. It is nil where the node tells of none, as one that has none does; the error is errQuorumHidden where
+// it tells others.
 func describeQuorum(ctx context.Context, client *kgo.Client) (*metadataQuorum, error) {
 	req := kmsg.NewPtrDescribeQuorumRequest()
 	t := kmsg.NewDescribeQuorumRequestTopic()
@@ -66,6 +68,9 @@ func describeQuorum(ctx context.Context, client *kgo.Client) (*metadataQuorum, e
 	resp, err := req.RequestWith(ctx, client)
 	if err != nil {
 		return nil, err
+	}
+	if errors.Is(kerr.ErrorForCode(resp.ErrorCode), kerr.ClusterAuthorizationFailed) {
+		return nil, errQuorumHidden
 	}
 	if resp.ErrorCode != 0 || len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 || resp.Topics[0].Partitions[0].ErrorCode != 0 {
 		return nil, nil

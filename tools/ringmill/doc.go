@@ -25,6 +25,7 @@
 //	output.go             text tables and JSON
 //	client.go             the Kafka client of all commands that are one
 //	outage.go             what a node that does not answer is told as
+//	hidden.go             what an authorizer keeps from who asks
 //	partitions.go         topics with partitions, as --topic takes them
 //	topic*.go group*.go config*.go quota*.go txn*.go logdirs.go features.go produce.go consume*.go dump.go bench*.go serve.go version.go
 //	complete.go           what shells offer for arguments and flags

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,8 +92,8 @@ func (p *placement) read(ctx context.Context) error {
 			return err
 		}
 		p.nodes = status.Nodes
-		if err := p.readDraining(ctx); err != nil {
-			return err
+		if err := cmp.Or(p.readDraining(ctx), topicsHidden(ctx, p.client)); err != nil {
+			return err // what cannot be seen is not moved, and a node that has it is not empty
 		}
 		topics, err := p.admin.ListTopicsWithInternal(ctx)
 		if err != nil {
@@ -137,6 +138,9 @@ func (p *placement) readDraining(ctx context.Context) error {
 		for _, c := range r.Configs {
 			p.noteConfig(int32(id), c.Key, orNone(c.Value))
 		}
+	}
+	if errors.Is(err, kerr.ClusterAuthorizationFailed) {
+		return errDrainsHidden
 	}
 	return err
 }

@@ -43,7 +43,7 @@ func (s *clusterStatus) readDrains(ctx context.Context, client *kgo.Client, topi
 	ctx, cancel := context.WithTimeout(ctx, reachPatience)
 	defer cancel()
 	p := &placement{client: client, admin: kadm.NewClient(client), timeout: reachPatience, nodes: s.Nodes}
-	_ = p.readDraining(ctx) // of those that answer
+	s.hidden(p.readDraining(ctx)) // else of those that answer
 	if len(p.draining) == 0 {
 		return
 	}
