@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -59,7 +58,7 @@ func (a *app) report(err error) int {
 	var configuration *config.Error
 	var start *node.StartError
 	switch {
-	case err == nil, errors.Is(err, syscall.EPIPE): // nobody reads what is left
+	case err == nil, errors.Is(err, errUnread):
 		return statusOK
 	case errors.Is(err, errShown):
 		return statusUsage

@@ -17,7 +17,7 @@ func (a *app) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a node",
-		Long: `Run a node until it is interrupted or terminated. It then finishes what is under way, puts everything on disk and leaves
+		Long: `Run a node until it is interrupted or terminated, or its terminal goes away (not under nohup). It then finishes what is under way, puts everything on disk and leaves
 the mark of a clean stop, so that the next start has nothing to recover.
 
 Properties are those of Kafka's server.properties; docs/configuration.md lists them all. The strongest source wins:

@@ -12,12 +12,12 @@ type terminal struct{ file *os.File }
 
 // terminalOf tells whether w is one.
 func terminalOf(w io.Writer) (terminal, bool) {
-	file, ok := w.(*os.File)
+	file, ok := w.(*standardFile)
 	if !ok || os.Getenv("TERM") == "dumb" {
 		return terminal{}, false
 	}
 	_, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS)
-	return terminal{file}, err == nil
+	return terminal{file.File}, err == nil
 }
 
 // size is in columns and rows; 80 and 24 if it does not say (a serial line).
