@@ -347,16 +347,19 @@ func (s *clusterStatus) count(p kadm.PartitionDetail) {
 // leaderless is the problem of a partition that has no leader. eligible are the replicas that may lead it without a loss, if that is known.
 func leaderless(p kadm.PartitionDetail, eligible []int32) problem {
 	said := fmt.Sprintf("partition %s-%d has no leader: replicas %s", p.Topic, p.Partition, joined(p.Replicas))
-	const unclean = "ringmill topic elect TOPIC:PARTITION --unclean has another lead: records are lost then"
+	lost := "ringmill topic elect TOPIC:PARTITION --unclean has another lead: records are lost then"
+	if len(p.Replicas) == 1 || len(without(p.Replicas, eligible)) == 0 {
+		lost = "its records are lost: there is no other replica"
+	}
 	switch len(eligible) {
 	case 0:
-		return problem{said, "start the nodes of its replicas; only if that does not help, " + unclean}
+		return problem{said, "start the nodes of its replicas; only if that does not help, " + lost}
 	case 1:
 		return problem{said + ", of which " + joined(eligible) + " has all that was acknowledged",
-			"start node " + joined(eligible) + ", which leads as soon as it serves; only if it is gone for good, " + unclean}
+			"start node " + joined(eligible) + ", which leads as soon as it serves; only if it is gone for good, " + lost}
 	}
 	return problem{said + ", of which " + joined(eligible) + " have all that was acknowledged",
-		"start any of the nodes " + joined(eligible) + ", which leads as soon as it serves; only if all of them are gone for good, " + unclean}
+		"start any of the nodes " + joined(eligible) + ", which leads as soon as it serves; only if all of them are gone for good, " + lost}
 }
 
 // underReplicated is the problem of a partition that has a leader, and fewer replicas in sync than replicas.

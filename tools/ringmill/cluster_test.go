@@ -43,15 +43,19 @@ func TestClusterProblems(t *testing.T) {
 func TestPartitionProblems(t *testing.T) {
 	s := &clusterStatus{Nodes: []clusterNode{{ID: 1}, {ID: 2, Fenced: true}, {ID: 3}}}
 	without := kadm.PartitionDetail{Topic: "t", Partition: 2, Leader: -1, Replicas: []int32{2, 4}}
+	lone := kadm.PartitionDetail{Topic: "t", Partition: 1, Leader: -1, Replicas: []int32{2}}
 	for _, c := range []struct {
 		got           problem
 		problem, cure string
 	}{
-		{leaderless(without, nil), "partition t-2 has no leader: replicas 2,4", "start the nodes of its replicas; only if that does not help, "},
+		{leaderless(without, nil), "partition t-2 has no leader: replicas 2,4", "start the nodes of its replicas; only if that does not help, ringmill topic elect"},
+		{leaderless(lone, nil), "partition t-1 has no leader: replicas 2", "start the nodes of its replicas; only if that does not help, its records are lost: there is no other"},
+		{leaderless(lone, []int32{2}), "partition t-1 has no leader: replicas 2, of which 2 has all that was acknowledged",
+			"start node 2, which leads as soon as it serves; only if it is gone for good, its records are lost: there is no other"},
 		{leaderless(without, []int32{4}), "partition t-2 has no leader: replicas 2,4, of which 4 has all that was acknowledged",
-			"start node 4, which leads as soon as it serves; only if it is gone for good, "},
+			"start node 4, which leads as soon as it serves; only if it is gone for good, ringmill topic elect"},
 		{leaderless(without, []int32{2, 4}), "partition t-2 has no leader: replicas 2,4, of which 2,4 have all that was acknowledged",
-			"start any of the nodes 2,4, which leads as soon as it serves; only if all of them are gone for good, "},
+			"start any of the nodes 2,4, which leads as soon as it serves; only if all of them are gone for good, its records are lost: there is no other"},
 		{s.underReplicated(kadm.PartitionDetail{Topic: "t", Leader: 1, Replicas: []int32{1, 2, 3}, ISR: []int32{1}}),
 			"partition t-0 lacks replicas in sync: 2,3 of 1,2,3", "start node 2; what runs catches up by itself"},
 		{s.underReplicated(kadm.PartitionDetail{Topic: "t", Leader: 1, Replicas: []int32{1, 2, 4}, ISR: []int32{1}}),
@@ -197,6 +201,33 @@ func TestCounted(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestElectionPlans: what a plan shows is what can be done.
+func TestElectionPlans(t *testing.T) {
+	lost := kadm.PartitionDetail{Topic: "t", Leader: -1, Replicas: []int32{2, 3}}
+	for _, c := range []struct {
+		of         kadm.PartitionDetail
+		unclean    bool
+		serve      []int32
+		candidates []int32
+		outcome    string
+	}{
+		{lost, true, []int32{1, 3}, []int32{3}, "planned"},
+		{lost, true, []int32{1}, []int32{}, "not possible: no replica serves"},
+		{lost, false, []int32{1, 2, 3}, []int32{}, "not possible: the preferred replica is not in sync"},
+		{kadm.PartitionDetail{Topic: "t", Leader: 3, Replicas: []int32{2, 3}, ISR: []int32{2, 3}}, false, []int32{2, 3}, []int32{2}, "planned"},
+		{kadm.PartitionDetail{Topic: "t", Leader: 3, Replicas: []int32{2, 3}, ISR: []int32{3}}, true, []int32{3}, []int32{}, "not needed"},
+	} {
+		e := newElection(c.of, c.unclean, c.serve)
+		if e.outcome() != c.outcome || !slices.Equal(e.Candidates, c.candidates) {
+			t.Errorf("%+v, unclean %v, of %v: %s by %v, want %s by %v", c.of, c.unclean, c.serve, e.outcome(), e.Candidates, c.outcome, c.candidates)
+		}
+		err := (&electionPlan{elections: []election{e}}).impossible()
+		if (err != nil) != (e.Result == notPossible) {
+			t.Errorf("%s: %v", e.outcome(), err)
 		}
 	}
 }

@@ -61,7 +61,8 @@ type election struct {
 	Leader   int32   `json:"leader"` // before; -1: none
 	// Candidates may lead it: the preferred replica if it is in sync, or of an unclean election those replicas that serve.
 	Candidates []int32 `json:"candidates"`
-	Result     string  `json:"result"` // elected, not needed or failed; planned if nothing was done
+	Result     string  `json:"result"` // elected, not needed or failed; of what was only looked at planned or not possible
+	Reason     string  `json:"reason"` // why it failed or is not possible
 
 	needed bool
 }
@@ -82,7 +83,9 @@ func (a *app) elect(ctx context.Context, admin *kadm.Client, wanted []topicParti
 	}
 	plan.planned = f.dryRun || f.unclean && !f.execute
 	var failed error
-	if !plan.planned && len(plan.elections) > 0 {
+	if plan.planned {
+		failed = plan.impossible()
+	} else if len(plan.elections) > 0 {
 		if failed, err = plan.run(ctx, admin); err != nil {
 			return err
 		}
@@ -133,7 +136,31 @@ func newElection(p kadm.PartitionDetail, unclean bool, serve []int32) election {
 			e.Candidates = append(e.Candidates, id)
 		}
 	}
+	switch {
+	case len(e.Candidates) > 0:
+	case unclean:
+		e.Result, e.Reason = notPossible, "no replica serves"
+	default:
+		e.Result, e.Reason = notPossible, "the preferred replica is not in sync"
+	}
 	return e
+}
+
+// notPossible is the result of a plan for a partition that nobody could lead.
+const notPossible = "not possible"
+
+// impossible is the error of a plan that would fail.
+func (o *electionPlan) impossible() error {
+	n := 0
+	for _, e := range o.elections {
+		if e.Result == notPossible {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s cannot be led as wanted: ringmill cluster status names nodes to start", counted(n, "partition"))
 }
 
 // run has the controller elect. failed tells of the partitions that got no leader; err of what kept all from getting one.
@@ -157,13 +184,30 @@ func (o *electionPlan) run(ctx context.Context, admin *kadm.Client) (failed, err
 		case !answered || errors.Is(answer.Err, kerr.ElectionNotNeeded):
 			e.Result = "not needed"
 		case answer.Err != nil:
-			e.Result = "failed"
+			e.Result, e.Reason = "failed", cmp.Or(errorName(answer.Err), answer.ErrMessage)
 			failures = append(failures, refused("partition", partitionName(e.partition), answer.Err, answer.ErrMessage))
 		default:
 			e.Result = "elected"
 		}
 	}
 	return errors.Join(failures...), nil
+}
+
+// outcome is the result with its reason.
+func (e *election) outcome() string {
+	if e.Reason == "" {
+		return e.Result
+	}
+	return e.Result + ": " + e.Reason
+}
+
+// errorName is Kafka's name of what a node answered.
+func errorName(err error) string {
+	var code *kerr.Error
+	if errors.As(err, &code) {
+		return code.Message
+	}
+	return ""
 }
 
 func (o *electionPlan) write(w io.Writer) {
@@ -173,10 +217,10 @@ func (o *electionPlan) write(w io.Writer) {
 	}
 	var rows [][]string
 	for _, e := range o.elections {
-		rows = append(rows, []string{e.Topic, fmt.Sprint(e.Partition), joined(e.Replicas), nodeOrNone(e.Leader), joined(e.Candidates), e.Result})
+		rows = append(rows, []string{e.Topic, fmt.Sprint(e.Partition), joined(e.Replicas), nodeOrNone(e.Leader), joined(e.Candidates), e.outcome()})
 	}
 	table(w, []string{"TOPIC", "PARTITION", "REPLICAS", "LEADER", "CANDIDATES", "RESULT"}, rows)
-	if o.planned && o.unclean && slices.ContainsFunc(o.elections, func(e election) bool { return e.needed }) {
+	if o.planned && o.unclean && slices.ContainsFunc(o.elections, func(e election) bool { return len(e.Candidates) > 0 }) {
 		fmt.Fprintln(w, "\nnothing was changed: --execute does it, and loses what only replicas have that do not serve; ringmill cluster status names nodes to start instead")
 	}
 }
