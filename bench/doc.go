@@ -17,7 +17,8 @@
 //
 // Its schedule does not wait for answers, and every latency counts from the instant at which the record was due, so that a stall is
 // charged to each record that it delayed. What is due while MaxInFlight requests are out, or while nobody leads, waits in
-// line, and its latency counts on. What was refused or lost with its connection is sent again.
+// line, and its latency counts on. What was refused or lost with its connection is sent again. No wait for an answer is without end: a silence has
+// a raw connection's other nodes asked who leads, and ends a run that has no patience left.
 //
 // A Workload is the closed loops that tools/compare has for capacity, against one node, and EndToEnd, franz-go's open loop there, which runs over a Stream
 // of any protocol; the address that it is given is taken for the leader of every partition. A closed loop measures capacity and, with one request out, the

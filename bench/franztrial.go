@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -29,6 +30,7 @@ type franzProducer struct {
 	values   *drawing
 	keys     *keys     // nil without
 	txn      *franzTxn // nil without
+	silence  silence
 
 	mu     sync.Mutex
 	failed error // the first
@@ -63,6 +65,7 @@ func (r *trialRun) franzProducers() (all []producer, err error) {
 		}
 		p := &franzProducer{run: r, client: client, number: i,
 			recorder: r.produced.recorder(), values: t.values().draw(t.producerSeed(i)), txn: txn}
+		p.silence = silence{clock: r.clock, patience: t.Patience + t.Linger, awaits: p.awaits} // what lingers is buffered, too
 		if t.Keys > 0 {
 			p.keys = newKeys(t, i)
 		}
@@ -91,8 +94,22 @@ func (p *franzProducer) begin(at Instant) {
 	p.pacer = p.run.trial.pacer(at, p.run.trial.producerRate(), 1, p.number)
 }
 
-// produce keeps the schedule until the window ends, then waits for the acknowledgements.
+// awaits tells whether a node owes an answer.
+func (p *franzProducer) awaits() bool {
+	return p.client.BufferedProduceRecords() > 0 || p.txn != nil && p.txn.ending.Load()
+}
+
+// produce keeps the schedule until the window ends, then waits for the acknowledgements, as long as there are some now and then: the client's own
+// timeouts do not end a record of which a request is out that may have been stored.
 func (p *franzProducer) produce(ctx context.Context) error {
+	err := p.silence.bound(ctx, p.keep)
+	if errors.Is(err, ErrSilent) {
+		return fmt.Errorf("nothing was acknowledged: %w", err)
+	}
+	return err
+}
+
+func (p *franzProducer) keep(ctx context.Context) error {
 	defer p.run.clock.Lock()()
 	excused := Instant(0)
 	for {
@@ -158,6 +175,7 @@ func (p *franzProducer) send(ctx context.Context, due, sent Instant) {
 	p.client.Produce(ctx, record, func(_ *kgo.Record, err error) {
 		now := p.run.clock.Now()
 		if err == nil {
+			p.silence.heard()
 			p.stored(due, now, now.Sub(sent), int64(len(value)))
 			return
 		}

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -13,7 +14,8 @@ import (
 type franzTxn struct {
 	records int // of a transaction
 	open    bool
-	sent    int // of the open one
+	sent    int         // of the open one
+	ending  atomic.Bool // it is being committed
 
 	stored []storedRecord // of the open one and acknowledged; under the producer's mu
 }
@@ -54,6 +56,8 @@ func (p *franzProducer) commit(ctx context.Context) error {
 	if err := p.verdict(); err != nil {
 		return err
 	}
+	p.txn.ending.Store(true)
+	defer p.txn.ending.Store(false)
 	if err := p.client.EndTransaction(ctx, kgo.TryCommit); err != nil {
 		return fmt.Errorf("bench: commit: %w", err)
 	}

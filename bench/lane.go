@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,6 +71,9 @@ type sentBatch struct {
 // laneConn is a connection to a leader. slots bounds what is out; inFlight is what is out, oldest first.
 type laneConn struct {
 	raw      *RawConn
+	silence  silence
+	stop     func()         // ends the watch for it
+	led      map[int32]bool // partitions that its node led at any time since it was made; under the lane's mu
 	slots    chan struct{}
 	inFlight chan sentBatch
 	dead     chan struct{} // closed when it broke
@@ -80,6 +85,7 @@ type laneConn struct {
 func (c *laneConn) fail(err error) {
 	c.once.Do(func() {
 		c.err = err
+		c.stop()
 		c.raw.Close()
 		close(c.dead)
 	})
@@ -178,15 +184,13 @@ func (l *lane) send(ctx context.Context, s sentBatch) error {
 	return nil
 }
 
-// slot waits until fewer than MaxInFlight batches are out.
+// slot waits until fewer than MaxInFlight batches are out, or the connection broke, as one does that is silent for too long.
 func (l *lane) slot(ctx context.Context, c *laneConn) error {
 	select {
 	case c.slots <- struct{}{}:
 		return nil
 	default:
 	}
-	patience := time.NewTimer(l.trial.Patience)
-	defer patience.Stop()
 	defer func() { l.excused = l.run.clock.Now() }()
 	select {
 	case c.slots <- struct{}{}:
@@ -195,9 +199,6 @@ func (l *lane) slot(ctx context.Context, c *laneConn) error {
 		return c.err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-patience.C:
-		l.fail(fmt.Errorf("%w: nothing was acknowledged for %v", ErrSilent, l.trial.Patience))
-		return ErrSilent
 	}
 }
 
@@ -214,11 +215,47 @@ func (l *lane) connTo(ctx context.Context, partition int32) (*laneConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &laneConn{raw: raw, slots: make(chan struct{}, l.trial.MaxInFlight), inFlight: make(chan sentBatch, l.trial.MaxInFlight),
+	c := &laneConn{raw: raw, led: map[int32]bool{}, slots: make(chan struct{}, l.trial.MaxInFlight), inFlight: make(chan sentBatch, l.trial.MaxInFlight),
 		dead: make(chan struct{}), read: make(chan struct{})}
+	c.silence = silence{clock: l.run.clock, patience: l.trial.Patience, awaits: func() bool { return len(c.inFlight) > 0 },
+		ask: l.cluster.askAfter(address, func() []int32 { return l.ledBy(c) })}
 	l.conns[address] = c
+	l.noteLed()
+	listening, stop := context.WithCancel(ctx)
+	c.stop = stop
 	go l.read(c)
+	go l.listen(listening, c)
 	return c, nil
+}
+
+// listen leaves a connection that is silent with requests out: for the new leaders if there are some, and otherwise for good.
+func (l *lane) listen(ctx context.Context, c *laneConn) {
+	err := c.silence.watch(ctx)
+	if err == nil {
+		return
+	}
+	if errors.Is(err, ErrSilent) {
+		l.fail(err)
+	}
+	c.fail(err)
+}
+
+// noteLed notes which partitions the nodes of connections lead.
+func (l *lane) noteLed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for p, address := range l.leaders {
+		if c := l.conns[address]; c != nil {
+			c.led[p] = true
+		}
+	}
+}
+
+// ledBy are the partitions that a connection is or was there for.
+func (l *lane) ledBy(c *laneConn) []int32 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(c.led))
 }
 
 // read takes the answers of a connection until it ends.
@@ -234,6 +271,7 @@ func (l *lane) read(c *laneConn) {
 			l.trouble()
 			return
 		}
+		c.silence.heard()
 		select {
 		case s := <-c.inFlight:
 			l.settle(s, refusal(answer), now)
@@ -356,6 +394,7 @@ func (l *lane) lookAround(ctx context.Context) error {
 	switch {
 	case err == nil:
 		l.leaders, l.deniedAt = leaders, 0
+		l.noteLed()
 	case !errors.Is(err, ErrVanished):
 		l.noteWhy(err)
 	case l.deniedAt == 0:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -23,18 +24,64 @@ const (
 	removeRetryWait = 100 * time.Millisecond
 )
 
-// cluster is where a run's topic is. Its methods are safe for any goroutine; it has no state.
+// cluster is where a run's topic is. Its methods are safe for any goroutine.
 type cluster struct {
 	addresses []string
 	dial      Dialer
 	topic     string
+	patience  time.Duration // of the run: bounds how long a node may take to say who leads; 0 is askTimeout
+
+	mu       sync.Mutex
+	answered string   // who did last: is asked first, so that one that does not is not waited for each time
+	learnt   []string // nodes that others named, besides addresses
 }
 
-// ask puts a question to the nodes in turn until one has an answer that is no error.
-func (c *cluster) ask(ctx context.Context, question func(*RawConn) error) error {
+// leadersTimeoutMin is what a node may take to say who leads, however little patience a run has.
+const leadersTimeoutMin = time.Second
+
+// leadersTimeout is how long a node may take to say who leads.
+func (c *cluster) leadersTimeout() time.Duration {
+	if c.patience == 0 {
+		return askTimeout
+	}
+	return max(quietMax(c.patience), leadersTimeoutMin)
+}
+
+// inTurn are the nodes in the order in which they are asked.
+func (c *cluster) inTurn() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := slices.Concat(c.addresses, c.learnt)
+	i := max(slices.Index(all, c.answered), 0)
+	return slices.Concat(all[i:], all[:i])
+}
+
+func (c *cluster) noteAnswer(address string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answered = address
+}
+
+// learn notes who else may be asked.
+func (c *cluster) learn(brokers []kmsg.MetadataResponseBroker) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.learnt = c.learnt[:0]
+	for i := range brokers {
+		if address := addressOf(&brokers[i]); !slices.Contains(c.addresses, address) {
+			c.learnt = append(c.learnt, address)
+		}
+	}
+}
+
+// ask puts a question to the nodes in turn until one has an answer that is no error. Each may take so long.
+func (c *cluster) ask(ctx context.Context, within time.Duration, question func(*RawConn) error) error {
 	var first error
-	for _, address := range c.addresses {
-		err := c.askAt(ctx, address, question)
+	for _, address := range c.inTurn() {
+		err := c.askAt(ctx, address, within, question)
+		if err == nil {
+			c.noteAnswer(address)
+		}
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -45,13 +92,13 @@ func (c *cluster) ask(ctx context.Context, question func(*RawConn) error) error 
 	return first
 }
 
-func (c *cluster) askAt(ctx context.Context, address string, question func(*RawConn) error) error {
+func (c *cluster) askAt(ctx context.Context, address string, within time.Duration, question func(*RawConn) error) error {
 	conn, err := dialRaw(ctx, c.dial, address)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := conn.socket.SetDeadline(time.Now().Add(askTimeout)); err != nil {
+	if err := conn.socket.SetDeadline(time.Now().Add(within)); err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
 	return question(conn)
@@ -70,9 +117,9 @@ func (c *cluster) create(ctx context.Context, partitions, replicas int, properti
 	ctx = context.WithoutCancel(ctx)
 	asked := kmsg.NewCreateTopicsRequestTopic()
 	asked.Topic, asked.NumPartitions, asked.ReplicationFactor = c.topic, int32(partitions), int16(replicas)
-	for _, address := range c.addresses {
+	for _, address := range c.inTurn() {
 		reached := false
-		err = c.askAt(ctx, address, func(conn *RawConn) error {
+		err = c.askAt(ctx, address, askTimeout, func(conn *RawConn) error {
 			if _, err := brokersKnown(conn); err != nil {
 				return err // it does not talk to this client: nothing has been asked for that could come to be
 			}
@@ -91,7 +138,11 @@ func (c *cluster) create(ctx context.Context, partitions, replicas int, properti
 	return made, err
 }
 
+// awaitServed waits for all partitions of a topic that has been made, as long as the run has patience, or for createTimeout if that is more.
 func (c *cluster) awaitServed(ctx context.Context, partitions int) error {
+	limit := max(c.patience, createTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: not within %v", ErrSilent, limit))
+	defer cancel()
 	for {
 		served, err := c.served(ctx, partitions)
 		if served {
@@ -99,7 +150,7 @@ func (c *cluster) awaitServed(ctx context.Context, partitions int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("bench: topic %s is not served: %w", c.topic, errors.Join(ctx.Err(), err))
+			return fmt.Errorf("bench: topic %s is not served: %w", c.topic, errors.Join(context.Cause(ctx), err))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -112,7 +163,7 @@ func (c *cluster) served(ctx context.Context, partitions int) (bool, error) {
 	}
 	for address, led := range byLeader(leaders, firstPartitions(partitions)) {
 		all := false
-		err := c.askAt(ctx, address, func(conn *RawConn) (err error) {
+		err := c.askAt(ctx, address, askTimeout, func(conn *RawConn) (err error) {
 			all, err = partitionsServed(conn, c.topic, led)
 			return err
 		})
@@ -136,7 +187,7 @@ func (c *cluster) clean(ctx context.Context, made creation) error {
 // remove deletes the topic. One that is not there any more is removed; one that may still come to be is waited for.
 func (c *cluster) remove(ctx context.Context, made creation) error {
 	for {
-		err := c.ask(ctx, func(conn *RawConn) error { return deleteTopic(conn, c.topic) })
+		err := c.ask(ctx, askTimeout, func(conn *RawConn) error { return deleteTopic(conn, c.topic) })
 		late := !time.Now().Before(made.until)
 		if err == nil || late && errors.Is(err, kerr.UnknownTopicOrPartition) {
 			return nil
@@ -150,11 +201,12 @@ func (c *cluster) remove(ctx context.Context, made creation) error {
 
 // leaders are the addresses of those who lead the partitions that somebody leads.
 func (c *cluster) leaders(ctx context.Context) (leaders map[int32]string, err error) {
-	err = c.ask(ctx, func(conn *RawConn) error {
+	err = c.ask(ctx, c.leadersTimeout(), func(conn *RawConn) error {
 		answer, err := Metadata(conn, c.topic)
 		if err != nil {
 			return err
 		}
+		c.learn(answer.Brokers)
 		leaders = map[int32]string{}
 		for partition, node := range leadersIn(answer) {
 			leaders[partition] = addressOf(node)
@@ -198,7 +250,7 @@ func byLeader(leaders map[int32]string, partitions []int32) map[string][]int32 {
 // Nodes are the addresses of all nodes where the trial runs, in the order of their ids.
 func (t Trial) Nodes(ctx context.Context) (addresses []string, err error) {
 	c := &cluster{addresses: t.Addresses, dial: authenticating(t.Dial, t.SASL)}
-	err = c.ask(ctx, func(conn *RawConn) error {
+	err = c.ask(ctx, askTimeout, func(conn *RawConn) error {
 		answer, err := Metadata(conn)
 		if err != nil {
 			return err

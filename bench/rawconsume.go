@@ -47,7 +47,7 @@ func (r *trialRun) rawConsume(ctx context.Context, topic *cluster, i int) error 
 		}
 		now := r.clock.Now()
 		switch gone := errors.Is(err, ErrVanished); {
-		case !gone && isAnswer(err) && !kerr.IsRetriable(err):
+		case !gone && isAnswer(err) && !kerr.IsRetriable(err), errors.Is(err, ErrSilent):
 			return err
 		case !gone && !errors.Is(err, kerr.UnknownTopicOrPartition):
 			denied = 0
@@ -100,8 +100,18 @@ func (c *rawReader) generation(ctx context.Context) error {
 	return readers.Wait()
 }
 
-// read fetches from one leader until all is read.
+// read fetches from one leader until all is read, another one leads, or nothing comes for too long.
 func (c *rawReader) read(ctx context.Context, address string, partitions []int32) error {
+	s := &silence{clock: c.run.clock, patience: c.run.trial.Patience, awaits: func() bool { return true }}
+	s.ask = c.topic.askAfter(address, func() []int32 { return partitions })
+	err := s.bound(ctx, func(ctx context.Context) error { return c.fetch(ctx, s, address, partitions) })
+	if errors.Is(err, ErrSilent) {
+		return fmt.Errorf("nothing could be fetched from %s: %w", address, err)
+	}
+	return err
+}
+
+func (c *rawReader) fetch(ctx context.Context, s *silence, address string, partitions []int32) error {
 	conn, err := dialRaw(ctx, c.topic.dial, address)
 	if err != nil {
 		return err
@@ -111,7 +121,7 @@ func (c *rawReader) read(ctx context.Context, address string, partitions []int32
 	var frame []byte
 	for !c.done() {
 		if c.run.backlog.waits(ctx) {
-			c.goodAt.Store(int64(c.run.clock.Now()))
+			c.heard(s)
 			continue
 		}
 		asked := req.Topics[0].Partitions
@@ -129,9 +139,15 @@ func (c *rawReader) read(ctx context.Context, address string, partitions []int32
 		if err := c.take(answer); err != nil {
 			return err
 		}
-		c.goodAt.Store(int64(c.run.clock.Now()))
+		c.heard(s)
 	}
 	return nil
+}
+
+// heard notes an answer without an error.
+func (c *rawReader) heard(s *silence) {
+	c.goodAt.Store(int64(c.run.clock.Now()))
+	s.heard()
 }
 
 // done tells that all is read, or has been waited for long enough: the rest is lost.

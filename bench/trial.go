@@ -298,7 +298,7 @@ func (t *Trial) checkClient() error {
 
 // CreateTopic makes a topic of one replica where the trial runs, and returns when it is served.
 func (t Trial) CreateTopic(ctx context.Context, name string, partitions int) error {
-	c := &cluster{addresses: t.Addresses, dial: authenticating(t.Dial, t.SASL), topic: name}
+	c := &cluster{addresses: t.Addresses, dial: authenticating(t.Dial, t.SASL), topic: name, patience: t.Patience}
 	if _, err := c.create(ctx, partitions, 1, nil); err != nil {
 		return err
 	}
@@ -321,7 +321,7 @@ func (t Trial) Run(ctx context.Context) (*Outcome, error) {
 	}
 	r := &trialRun{trial: &t, clock: t.Clock}
 	for _, name := range t.topicNames() {
-		r.topics = append(r.topics, &cluster{addresses: t.Addresses, dial: authenticating(t.Dial, t.SASL), topic: name})
+		r.topics = append(r.topics, &cluster{addresses: t.Addresses, dial: authenticating(t.Dial, t.SASL), topic: name, patience: t.Patience})
 	}
 	made, err := r.createTopics(ctx)
 	if err == nil {

@@ -105,7 +105,7 @@ func (v Verification) Run(ctx context.Context) (verdict *Verdict, err error) {
 	if err := v.Check(); err != nil {
 		return nil, err
 	}
-	c := &cluster{addresses: v.Addresses, dial: authenticating(v.Dial, v.SASL), topic: v.Topic}
+	c := &cluster{addresses: v.Addresses, dial: authenticating(v.Dial, v.SASL), topic: v.Topic, patience: v.Patience}
 	made, err := c.create(ctx, v.Partitions, v.ReplicationFactor, nil)
 	defer func() {
 		if made.ours && !(v.Keep && verdict != nil && !verdict.Right()) {

@@ -33,7 +33,7 @@ type reply struct {
 // serve reads requests as they come, so that a slow answer keeps nobody from sending, and answers them in order.
 func (s *Server) serve(n *node, c net.Conn) {
 	replies := make(chan reply, 4096)
-	s.working.Go(func() { s.answer(c, replies) })
+	s.working.Go(func() { s.answer(n, c, replies) })
 	defer close(replies)
 	defer func() {
 		c.Close()
@@ -50,6 +50,7 @@ func (s *Server) serve(n *node, c net.Conn) {
 		if err != nil {
 			return
 		}
+		s.awaitSenses(n)
 		var r reply
 		if known || req.Key() == int16(kmsg.ApiVersions) {
 			r = s.handle(n, req)
@@ -82,12 +83,13 @@ func (s *Server) authenticate(req kmsg.Request) (r reply, known bool) {
 	return reply{body: answer}, known
 }
 
-func (s *Server) answer(c net.Conn, replies <-chan reply) {
+func (s *Server) answer(n *node, c net.Conn, replies <-chan reply) {
 	for r := range replies {
 		time.Sleep(time.Until(r.due))
 		if r.later != nil {
 			r.body = r.later()
 		}
+		s.awaitSenses(n)
 		s.note(r.batches)
 		if r.none {
 			continue

@@ -24,6 +24,7 @@ type Server struct {
 	wake    chan struct{} // closed and made anew when a batch can be read
 	conns   map[net.Conn]int
 	closed  bool
+	over    chan struct{} // closed with it
 	working sync.WaitGroup
 	// creating is how long it takes to make a topic; unanswered, that the connection breaks in place of the answer.
 	creating   time.Duration
@@ -46,6 +47,7 @@ type node struct {
 	port     int32
 	listener net.Listener // nil in memory
 	down     bool
+	stunned  bool
 }
 
 // topic has its partitions' batches in memory.
@@ -67,7 +69,7 @@ type storedBatch struct {
 
 // New makes a server of so many nodes, in memory, whose time begins now.
 func New(nodes int, script Script) *Server {
-	s := &Server{script: script, start: time.Now(), topics: map[string]*topic{}, wake: make(chan struct{}), conns: map[net.Conn]int{}}
+	s := &Server{script: script, start: time.Now(), topics: map[string]*topic{}, wake: make(chan struct{}), over: make(chan struct{}), conns: map[net.Conn]int{}}
 	for id := range nodes {
 		s.nodes = append(s.nodes, &node{id: int32(id), host: fmt.Sprintf("node-%d", id), port: 9092})
 	}
@@ -154,6 +156,7 @@ func (s *Server) Stop(id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.nodes[id].down = true
+	s.depose(int32(id))
 	if l := s.nodes[id].listener; l != nil {
 		l.Close()
 	}
@@ -162,14 +165,43 @@ func (s *Server) Stop(id int) {
 			c.Close()
 		}
 	}
+	s.stir()
+}
+
+// Stun has a node do nothing more, as one that is stopped by a signal: its connections stay, new ones are taken, and nothing is read or answered. It
+// leads on, until it is deposed.
+func (s *Server) Stun(id int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nodes[id].stunned = true
+}
+
+// Depose has a node's partitions go to the next node that runs, if there is one.
+func (s *Server) Depose(id int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.depose(int32(id))
+	s.stir()
+}
+
+func (s *Server) depose(id int32) {
 	for _, t := range s.topics {
 		for _, p := range t.partitions {
-			if p.leader == int32(id) {
-				p.leader = s.runningAfter(p.leader)
+			if p.leader == id {
+				p.leader = s.runningAfter(id)
 			}
 		}
 	}
-	s.stir()
+}
+
+// awaitSenses returns at once, or when the server is closed if the node is stunned.
+func (s *Server) awaitSenses(n *node) {
+	s.mu.Lock()
+	stunned := n.stunned
+	s.mu.Unlock()
+	if stunned {
+		<-s.over
+	}
 }
 
 // stir has the fetches that wait look again.
@@ -181,7 +213,7 @@ func (s *Server) stir() {
 // runningAfter is the next node that runs; -1 if none does.
 func (s *Server) runningAfter(id int32) int32 {
 	for i := range int32(len(s.nodes)) {
-		if n := s.nodes[(id+i)%int32(len(s.nodes))]; !n.down {
+		if n := s.nodes[(id+i)%int32(len(s.nodes))]; !n.down && !n.stunned {
 			return n.id
 		}
 	}
@@ -251,6 +283,7 @@ func (s *Server) Answers() (all []Answer) {
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
+	close(s.over)
 	for _, n := range s.nodes {
 		if n.listener != nil {
 			n.listener.Close()
