@@ -67,6 +67,13 @@ func (n *Node) restrict() {
 	n.authorizers.present.Store(acl.Rules{SuperUsers: cfg.SuperUsers}.Authorizer(nil))
 }
 
+// warnOfNobody tells of an authorizer that lets nobody do anything, which nobody can mend by ACLs.
+func (n *Node) warnOfNobody() {
+	if cfg := n.Config(); cfg.Authorizer && len(cfg.SuperUsers) == 0 && !cfg.AllowEveryoneWithoutACL && len(n.Image().ACLs()) == 0 {
+		slog.Warn("nobody may do anything: there are neither super users nor ACLs; name those who may make ACLs in super.users, as in User:admin")
+	}
+}
+
 // checkNodesMayAsk refuses to start a node of a cluster that the others would not answer. The configuration says so already of one that it
 // makes a cluster's; a node that was one stays one without.
 func (n *Node) checkNodesMayAsk() error {

@@ -78,6 +78,7 @@ func (n *Node) start() error {
 	if !clustered {
 		n.loops[0].on((*Loop).startAccepting)
 	}
+	n.warnOfNobody()
 	n.ready.Store(true)
 	return nil
 }

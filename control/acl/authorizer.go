@@ -219,7 +219,13 @@ var operations = map[image.ACLResourceType][]image.ACLOperation{
 	image.ACLResourceGroup: {image.ACLOperationRead, image.ACLOperationDescribe, image.ACLOperationDelete, image.ACLOperationDescribeConfigs, image.ACLOperationAlterConfigs},
 	image.ACLResourceCluster: {image.ACLOperationCreate, image.ACLOperationClusterAction, image.ACLOperationDescribeConfigs, image.ACLOperationAlterConfigs,
 		image.ACLOperationIdempotentWrite, image.ACLOperationAlter, image.ACLOperationDescribe},
+	image.ACLResourceTransactionalID: {image.ACLOperationDescribe, image.ACLOperationWrite, image.ACLOperationTwoPhaseCommit},
+	image.ACLResourceDelegationToken: {image.ACLOperationDescribe},
+	image.ACLResourceUser:            {image.ACLOperationCreateTokens, image.ACLOperationDescribeTokens},
 }
+
+// Operations are those that a kind of resource has, without the one that stands for all. An ACL of another is never asked for.
+func Operations(t image.ACLResourceType) []image.ACLOperation { return slices.Clone(operations[t]) }
 
 // Allowed are the operations of a resource that a client may do, each a bit (KIP-430).
 func (a *Authorizer) Allowed(c Client, t image.ACLResourceType, name string) (bits int32) {

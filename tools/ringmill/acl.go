@@ -55,8 +55,13 @@ func sortACLs(all []acl) []acl {
 	return slices.Compact(all)
 }
 
-func (a *app) printACLs(all []acl) error {
+// printACLs shows ACLs, or in words what it means that there are none; without such words the headings alone.
+func (a *app) printACLs(all []acl, none ...string) error {
 	return a.print(all, func(w io.Writer) {
+		if len(all) == 0 && len(none) > 0 {
+			fmt.Fprint(w, none[0])
+			return
+		}
 		var rows [][]string
 		for _, e := range all {
 			rows = append(rows, e.columns())

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	authorizer "github.com/ringmill/ringmill/control/acl"
 	"github.com/ringmill/ringmill/control/image"
 )
 
@@ -60,7 +63,7 @@ func describeACLs(ctx context.Context, client *kgo.Client, filters []kmsg.Descri
 			return nil, cause(err)
 		}
 		if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
-			return nil, refused("request", "DescribeAcls", err, orNone(resp.ErrorMessage))
+			return nil, refusedACLs("DescribeAcls", err, resp.ErrorMessage)
 		}
 		for _, r := range resp.Resources {
 			for _, e := range r.ACLs {
@@ -78,7 +81,8 @@ func (a *app) aclAdd() *cobra.Command {
 		Use:   "add",
 		Short: "Add ACLs",
 		Long: `Add an ACL for each combination of the principals, hosts, operations and resources that are named. They allow, or with --deny deny. One that
-is there already is no error.
+is there already is no error. Names are taken to the letter, with --pattern prefixed as the beginnings of names; * by itself is all. What could never apply is
+refused: an operation that the kind of resource does not have, a host that is no address, a topic with a * in its name.
 
 --producer stands for what a producer needs: WRITE, DESCRIBE and CREATE on the topics, WRITE and DESCRIBE on the transactional ids. --consumer stands for READ and
 DESCRIBE on the topics, and READ on the groups.`,
@@ -99,6 +103,9 @@ DESCRIBE on the topics, and READ on the groups.`,
 		if err != nil {
 			return err
 		}
+		for _, warning := range f.suspicious() {
+			fmt.Fprintln(a.stderr, "ringmill: warning:", warning)
+		}
 		return a.requests(cmd.Context(), func(ctx context.Context, client *kgo.Client) error { return a.addACLs(ctx, client, wanted) })
 	}
 	return cmd
@@ -115,6 +122,9 @@ func (f *aclFlags) creations(cmd *cobra.Command, producer, consumer bool) (all [
 		return nil, err
 	}
 	resources := f.resources()
+	if err := f.checkNames(cmd); err != nil {
+		return nil, err
+	}
 	switch {
 	case len(f.principals) == 0:
 		return nil, wrongUse(cmd, "--principal is needed")
@@ -138,9 +148,57 @@ func (f *aclFlags) creations(cmd *cobra.Command, producer, consumer bool) (all [
 		if len(ops) == 0 {
 			return nil, wrongUse(cmd, "--producer and --consumer mean no operation on a %s", r.kind)
 		}
+		if err := checkOperations(cmd, r.kind, ops); err != nil {
+			return nil, err
+		}
 		all = append(all, f.creationsOn(r, pattern, ops, permission)...)
 	}
 	return all, nil
+}
+
+// checkNames refuses what would be taken, and never apply to anything: no topic has a * in its name, and clients are known by their addresses.
+func (f *aclFlags) checkNames(cmd *cobra.Command) error {
+	for _, topic := range f.topics {
+		prefix, star := strings.CutSuffix(topic, image.ACLWildcard)
+		switch {
+		case star && prefix != "":
+			return wrongUse(cmd, "--topic %q: no topic has a * in its name; for all that begin so write --topic %s --pattern prefixed", topic, prefix)
+		case star && strings.EqualFold(f.pattern, "prefixed"):
+			return wrongUse(cmd, "--topic '*' is all topics, and no prefix: leave --pattern prefixed out")
+		}
+	}
+	for _, host := range f.hosts {
+		if _, err := netip.ParseAddr(host); err != nil && host != image.ACLWildcard {
+			return wrongUse(cmd, "--host %q: must be an address, as in 10.0.0.7, or *", host)
+		}
+	}
+	return nil
+}
+
+// suspicious is what to say of names that may be meant as patterns and are not. Groups and ids may have a * in their names.
+func (f *aclFlags) suspicious() (all []string) {
+	for _, name := range slices.Concat(f.groups, f.transactionalIDs) {
+		if prefix, star := strings.CutSuffix(name, image.ACLWildcard); star && prefix != "" {
+			all = append(all, fmt.Sprintf("%q is taken to the letter, with its *; for all that begin so write %s with --pattern prefixed", name, prefix))
+		}
+	}
+	return all
+}
+
+// checkOperations refuses operations that a kind of resource does not have, as kafka-acls does: nobody ever asks for them.
+func checkOperations(cmd *cobra.Command, kind kmsg.ACLResourceType, operations []kmsg.ACLOperation) error {
+	has := authorizer.Operations(image.ACLResourceType(kind))
+	for _, op := range operations {
+		if op == kmsg.ACLOperationAll || slices.Contains(has, image.ACLOperation(op)) {
+			continue
+		}
+		names := []string{"all"}
+		for _, h := range has {
+			names = append(names, strings.ToLower(h.String()))
+		}
+		return wrongUse(cmd, "--operation %s: a %s has no such operation, but %s", strings.ToLower(op.String()), kind, strings.Join(names, ", "))
+	}
+	return nil
 }
 
 // creationsOn are those of one resource. There is one cluster, whose name is no prefix of others.
@@ -188,13 +246,29 @@ func (a *app) addACLs(ctx context.Context, client *kgo.Client, wanted []kmsg.Cre
 	for i, r := range resp.Results {
 		c := &wanted[i]
 		e := newACL(c.Principal, c.Host, c.PermissionType, c.Operation, c.ResourceType, c.ResourceName, c.ResourcePatternType)
-		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
+		if err := kerr.ErrorForCode(r.ErrorCode); ofAll(err) {
+			return refusedACLs("CreateAcls", err, r.ErrorMessage)
+		} else if err != nil {
 			failures = append(failures, refused("ACL", e.text(), err, orNone(r.ErrorMessage)))
 			continue
 		}
 		added = append(added, e)
 	}
-	return errors.Join(a.printACLs(sortACLs(added)), errors.Join(failures...))
+	return errors.Join(a.printACLs(sortACLs(added), ""), errors.Join(failures...))
+}
+
+// ofAll says whether a node refuses ACLs for what they have in common, so that it is said once.
+func ofAll(err error) bool {
+	return errors.Is(err, kerr.SecurityDisabled) || errors.Is(err, kerr.ClusterAuthorizationFailed)
+}
+
+// refusedACLs is the refusal of a whole request about ACLs.
+func refusedACLs(request string, err error, message *string) error {
+	if errors.Is(err, kerr.SecurityDisabled) {
+		return fmt.Errorf("%w; set authorizer.class.name, and super.users, on all nodes (docs/security.md)",
+			refused("request", request, err, orNone(message)))
+	}
+	return refused("request", request, err, orNone(message))
 }
 
 func (a *app) aclRemove() *cobra.Command {
@@ -236,7 +310,7 @@ func (a *app) removeACLs(ctx context.Context, client *kgo.Client, filters []kmsg
 		if err != nil {
 			return err
 		}
-		return a.printACLs(found)
+		return a.printACLs(found, noSuchACL)
 	}
 	req := kmsg.NewPtrDeleteACLsRequest()
 	for i := range filters {
@@ -252,8 +326,10 @@ func (a *app) removeACLs(ctx context.Context, client *kgo.Client, filters []kmsg
 	removed, failures := []acl{}, []error(nil)
 	for i := range resp.Results {
 		r := &resp.Results[i]
-		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
-			failures = append(failures, refused("request", "DeleteAcls", err, orNone(r.ErrorMessage)))
+		if err := kerr.ErrorForCode(r.ErrorCode); ofAll(err) {
+			return refusedACLs("DeleteAcls", err, r.ErrorMessage)
+		} else if err != nil {
+			failures = append(failures, refusedACLs("DeleteAcls", err, r.ErrorMessage))
 		}
 		for _, m := range r.MatchingACLs {
 			e := newACL(m.Principal, m.Host, m.PermissionType, m.Operation, m.ResourceType, m.ResourceName, m.ResourcePatternType)
@@ -264,5 +340,11 @@ func (a *app) removeACLs(ctx context.Context, client *kgo.Client, filters []kmsg
 			removed = append(removed, e)
 		}
 	}
-	return errors.Join(a.printACLs(sortACLs(removed)), errors.Join(failures...))
+	none := noSuchACL
+	if len(failures) > 0 {
+		none = ""
+	}
+	return errors.Join(a.printACLs(sortACLs(removed), none), errors.Join(failures...))
 }
+
+const noSuchACL = "there is no such ACL, and nothing to remove\n"

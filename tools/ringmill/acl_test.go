@@ -21,8 +21,15 @@ func TestACLs(t *testing.T) {
 	const withAuthorizer = "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 	n := startNode(t, "--set", withAuthorizer, "--set", "super.users=User:ANONYMOUS")
 	runACLScripts(t, n.address)
-	if code, said := status(t, "acl", "list", "-b", startNode(t).address); code != statusFailed || !strings.Contains(said, "SECURITY_DISABLED") {
-		t.Errorf("without an authorizer: %d, %s", code, said)
+	without := startNode(t)
+	for _, args := range [][]string{
+		{"list"}, {"add", "--principal", "ann", "--principal", "bob", "--topic", "t", "--operation", "read"}, {"remove", "--principal", "ann", "--principal", "bob"},
+	} {
+		var out, errs bytes.Buffer
+		code := (&app{stdout: &out, stderr: &errs}).run(t.Context(), append([]string{"acl", "-b", without.address}, args...))
+		if code != statusFailed || strings.Count(errs.String(), "SECURITY_DISABLED") != 1 || !strings.Contains(errs.String(), "set authorizer.class.name") || out.Len() > 0 {
+			t.Errorf("%v without an authorizer: %d, %s%s", args, code, out.String(), errs.String())
+		}
 	}
 }
 
@@ -69,6 +76,24 @@ func TestClusterWhoseStateIsHidden(t *testing.T) {
 	for _, args := range [][]string{{"cluster", "balance"}, {"node", "drain", "1", "--dry-run"}, {"cluster", "voters", "list"}} {
 		if code, said := status(t, append(args, "-b", n.address)...); code != statusFailed || !strings.Contains(said, "not allowed to see") {
 			t.Errorf("%v: %d, %s", args, code, said)
+		}
+	}
+}
+
+// TestAuthorizerThatLetsNobodyIn: nobody could mend it by ACLs, so that the node says it.
+func TestAuthorizerThatLetsNobodyIn(t *testing.T) {
+	const words = "nobody may do anything"
+	class := []string{"--set", "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+	for _, c := range []struct {
+		args []string
+		said bool
+	}{
+		{nil, true}, {[]string{"--set", "super.users=User:admin"}, false}, {[]string{"--set", "allow.everyone.if.no.acl.found=true"}, false},
+	} {
+		n := startNode(t, slices.Concat(class, c.args)...)
+		n.kill()
+		if said := strings.Contains(n.stderr.String(), words) && strings.Contains(n.stderr.String(), "super.users"); said != c.said {
+			t.Errorf("%v: %s", c.args, n.stderr.String())
 		}
 	}
 }
