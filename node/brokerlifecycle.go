@@ -127,9 +127,7 @@ func (b *brokerLifecycle) heartbeat() (time.Duration, error) {
 	req.BrokerID, req.BrokerEpoch = int32(c.node.Config().NodeID), b.epoch.Load()
 	req.CurrentMetadataOffset = int64(c.node.Image().Version()) - 1
 	req.WantFence, req.WantShutdown = !b.caughtUp.Load(), b.leaving.Load()
-	if lacking := c.node.lacking.told(); len(lacking) > 0 {
-		req.UnknownTags.Set(tagLacking, appendLacking(nil, lacking))
-	}
+	tellLacking(req, c.node.lacking.told())
 	resp, err := c.askController(req)
 	if err != nil {
 		return 0, err

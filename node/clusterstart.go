@@ -40,8 +40,10 @@ func (n *Node) openCluster() error {
 		func() error { return n.identify(n.cluster.clusterID()) },
 		n.cluster.register,
 		n.followFirst,
+		n.checkLogDirs,
 		n.loadQuotas,
 		n.loadTopics,
+		n.writeKnownDirs,
 		n.removeCleanMarks,
 	} {
 		if err := step(); err != nil {

@@ -83,11 +83,49 @@ func (s *dirScan) read(d *logDir) error {
 			continue
 		}
 		if other, twice := s.logs[tp]; twice {
-			return &StartError{Path: path, Problem: "the partition is in " + other.path + " too", Cure: "move one of the two away"}
+			return inTwoPlaces(foundPartition{d, path, tp}, other)
 		}
 		s.logs[tp] = foundPartition{d, path, tp}
 	}
 	return nil
+}
+
+// inTwoPlaces says of a partition that is in two directories which of them has more, as where one was begun anew while the other was away.
+func inTwoPlaces(one, other foundPartition) error {
+	mine, err := one.logBytes()
+	if err != nil {
+		return startError(one.path, err)
+	}
+	its, err := other.logBytes()
+	if err != nil {
+		return startError(other.path, err)
+	}
+	cure := "move one of the two away, and keep it: it may have records that the other has not"
+	switch {
+	case its == 0 && mine > 0:
+		cure = "move " + other.path + " away: it has no records"
+	case mine == 0:
+		cure = "move " + one.path + " away: it has no records"
+	}
+	return &StartError{Path: one.path, Problem: fmt.Sprintf("the partition is in %s too, which has %d bytes of records, this directory %d", other.path, its, mine), Cure: cure}
+}
+
+// logBytes are the bytes of a partition's segments.
+func (f foundPartition) logBytes() (bytes int64, err error) {
+	entries, err := f.dir.fs.ReadDir(f.path)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name, ".log") {
+			size, err := f.dir.fs.Stat(filepath.Join(f.path, e.Name))
+			if err != nil {
+				return 0, err
+			}
+			bytes += size
+		}
+	}
+	return bytes, nil
 }
 
 // inOrder gives the logs by topic and partition.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,6 +33,8 @@ type lackingReplicas struct {
 	// all are the replicas with the newest leader epoch in which each may have promised something; mu guards it. Bounded by the partitions of
 	// the node.
 	all map[replicaName]wire.LeaderEpoch
+	// gone are those of which nothing is left here, and nobody else has all. They are begun anew; mu guards it.
+	gone map[replicaName]bool
 	// unsaved says that the file does not say what all does; mu guards it.
 	unsaved bool
 	// saveMu is held while the list is written, so that the last to write it wrote the newest.
@@ -53,7 +56,7 @@ const (
 )
 
 func newLackingReplicas(n *Node) *lackingReplicas {
-	return &lackingReplicas{node: n, all: make(map[replicaName]wire.LeaderEpoch)}
+	return &lackingReplicas{node: n, all: make(map[replicaName]wire.LeaderEpoch), gone: make(map[replicaName]bool)}
 }
 
 // has says whether a replica is among them.
@@ -76,6 +79,7 @@ func (k *lackingReplicas) set(name replicaName, since wire.LeaderEpoch, lacking 
 		k.all[name] = since
 	} else {
 		delete(k.all, name)
+		delete(k.gone, name)
 	}
 	k.unsaved = true
 	k.node.metrics.lacking.Store(int64(len(k.all)))
@@ -87,7 +91,7 @@ func (k *lackingReplicas) told() (some []controller.LackingReplica) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for name, since := range k.all {
-		if some = append(some, controller.LackingReplica{Topic: name.topic, Partition: name.index, Since: since}); len(some) == lackingToldMax {
+		if some = append(some, controller.LackingReplica{Topic: name.topic, Partition: name.index, Since: since, Gone: k.gone[name]}); len(some) == lackingToldMax {
 			break
 		}
 	}
@@ -178,6 +182,15 @@ func (k *lackingReplicas) load(jobs []*openJob) error {
 	return nil
 }
 
+// forsake notes replicas that a start begins anew, empty, though nobody else has all that they had.
+func (k *lackingReplicas) forsake(jobs []*openJob) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, j := range jobs {
+		k.gone[j.name()] = true
+	}
+}
+
 // add notes replicas that a start has found wanting.
 func (k *lackingReplicas) add(jobs []*openJob) {
 	for _, j := range jobs {
@@ -234,6 +247,12 @@ func (n *Node) counted(s *image.PartitionState) (mine, others bool) {
 		size--
 	}
 	return mine, size > 0
+}
+
+// countedOn is counted, where mine is too that the partition falls back on this node when nobody has all (KIP-966).
+func (n *Node) countedOn(s *image.PartitionState) (mine, others bool) {
+	mine, others = n.counted(s)
+	return mine || slices.Contains(s.LastKnownELR, n.Config().NodeID), others
 }
 
 // replaceable says whether all that jobs' logs may have lost is there elsewhere.

@@ -150,3 +150,40 @@ func TestLostLogDirIsRefused(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestPartitionInTwoLogDirs: which of the two has records is said, whichever is found first.
+func TestPartitionInTwoLogDirs(t *testing.T) {
+	tn := twoDirNode(t, nodeOptions{})
+	one, two := tn.dirs[0].path, tn.dirs[1].path
+	tn.createTopic("a", 2)
+	tn.dial().mustProduce("a", 0, batch("x"))
+	tn.dial().mustProduce("a", 1, batch("x"))
+	tn.stop()
+	first, second := filepath.Join(one, "a-0"), filepath.Join(two, "a-0")
+	if _, err := os.Stat(second); err == nil {
+		first, second = second, first
+	}
+	for _, records := range []bool{false, true} {
+		want := "move " + second + " away: it has no records"
+		if err := os.MkdirAll(second, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if records {
+			want = "move one of the two away"
+			if err := os.WriteFile(filepath.Join(second, "00000000000000000000.log"), []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := tryStart(t, tn.opts)
+		var refused *StartError
+		if !errors.As(err, &refused) || !strings.Contains(refused.Problem, "bytes of records") || !strings.Contains(refused.Cure, want) {
+			t.Errorf("start: %v", err)
+		}
+	}
+	if err := os.RemoveAll(second); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(tn.restart().dial().readAll("a", 0, 0)); got != "[x]" {
+		t.Error(got)
+	}
+}

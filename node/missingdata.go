@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ringmill/ringmill/control/image"
@@ -29,41 +30,52 @@ func (n *Node) beginsWithout() bool { return n.Config().MissingData == config.Mi
 
 // checkLogDirs refuses to start if partitions have no log and a log directory that may have them is not there: one of the last start,
 // or one that has lost what was in it, as a mount point has where the disk is not mounted. Apache Kafka refuses a directory without
-// meta.properties as well, partitions or not.
-func (n *Node) checkLogDirs(formatted map[*logDir]*segment.MetaProperties) error {
-	lost := n.logsMissing()
+// meta.properties as well, partitions or not. What other nodes of a cluster have is fetched from them.
+func (n *Node) checkLogDirs() error {
+	if n.dirGone == "" {
+		return nil
+	}
+	lost, elsewhere := n.logsMissing()
+	if elsewhere > 0 {
+		slog.Warn("a log directory is missing, or new: replicas without a log are fetched from other nodes", "directory", n.dirGone, "partitions", elsewhere)
+	}
 	if len(lost) == 0 {
 		return nil
 	}
-	where, err := n.dirMissing(formatted)
-	if err != nil || where == "" {
-		return err
-	}
-	problem := fmt.Sprintf("%d partitions have no log, %s first, and this log directory ", len(lost), segment.PartitionDir(lost[0]))
 	if n.beginsWithout() {
-		slog.Error("partitions begin anew, empty: a log directory is missing", "directory", where, "partitions", len(lost), "first", segment.PartitionDir(lost[0]))
+		slog.Error("partitions begin anew, empty: a log directory is missing", "directory", n.dirGone, "partitions", len(lost), "first", segment.PartitionDir(lost[0]))
 		return nil
 	}
-	if n.dirNamed(where) != nil {
-		return &StartError{Path: where, Problem: problem + "is empty or new (it has no " + segment.MetaPropertiesFile + ")", Cure: "mount the disk that belongs there, " + cureMissing}
+	problem := fmt.Sprintf("%d partitions have no log, %s first, and this log directory ", len(lost), segment.PartitionDir(lost[0]))
+	if n.cluster != nil {
+		problem = fmt.Sprintf("%d partitions have no log, %s first, of which no other node has all that was acknowledged, and this log directory ",
+			len(lost), segment.PartitionDir(lost[0]))
 	}
-	return &StartError{Path: where, Problem: problem + "of the last start is not in log.dirs", Cure: "name it there again, " + cureMissing}
+	if slices.Contains(n.Config().LogDirs, n.dirGone) {
+		return &StartError{Path: n.dirGone, Problem: problem + "is empty or new (it has no " + segment.MetaPropertiesFile + " of the last start)",
+			Cure: "mount the disk that belongs there, " + cureMissing}
+	}
+	return &StartError{Path: n.dirGone, Problem: problem + "of the last start is not in log.dirs", Cure: "name it there again, " + cureMissing}
 }
 
-// logsMissing are the partitions of the metadata that no log directory has.
-func (n *Node) logsMissing() (lost []wire.TopicPartition) {
+// logsMissing are the partitions that no log directory has: those that are lost with their log, and how many other nodes have.
+func (n *Node) logsMissing() (lost []wire.TopicPartition, elsewhere int) {
 	for t := range n.Image().Topics() {
 		for i := range t.Partitions {
 			tp := wire.TopicPartition{Topic: t.Name, Partition: wire.PartitionIndex(i)}
-			if !n.holds(t, tp.Partition) {
+			if _, there := n.scan.logs[tp]; there || !n.holds(t, tp.Partition) {
 				continue
 			}
-			if _, there := n.scan.logs[tp]; !there {
-				lost = append(lost, tp)
+			if state := t.State(tp.Partition); state != nil {
+				if mine, others := n.countedOn(state); !mine || others {
+					elsewhere++
+					continue
+				}
 			}
+			lost = append(lost, tp)
 		}
 	}
-	return lost
+	return lost, elsewhere
 }
 
 // dirMissing is a log directory that is not what it was at the last start; "" if there is none.

@@ -25,13 +25,15 @@ type Node struct {
 	dirs   []*logDir
 	topics *catalog
 	state  *stateDir
-	// made are the directories that this start made, scan what it found in the log directories, resumed the moves that it goes on with.
+	// made are the directories that this start made, and meta.properties; scan what it found in the log directories, resumed the moves that it goes on with.
 	made []string
 	scan *dirScan
 	// ranBefore says that the metadata is of an earlier start.
 	ranBefore bool
-	resumed   []foundFuture
-	moves     *logMoves
+	// dirGone is a log directory of the last start that is not there, or new; "": none.
+	dirGone string
+	resumed []foundFuture
+	moves   *logMoves
 
 	// metaMu serialises changes of the metadata: topics, configurations, producer id blocks.
 	metaMu sync.Mutex

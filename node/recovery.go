@@ -101,15 +101,23 @@ func (n *Node) noteLost(jobs []*openJob) error {
 	if err := n.lacking.load(jobs); err != nil {
 		return err
 	}
-	var lost []*openJob
+	var lost, gone []*openJob
 	m := n.Image()
 	for _, j := range jobs {
-		if mine, others := n.counted(m.ByID(j.topic.id).State(j.found.tp.Partition)); j.fresh && mine && others {
+		state := m.ByID(j.topic.id).State(j.found.tp.Partition)
+		switch mine, others := n.countedOn(state); {
+		case !j.fresh || !mine:
+		case others:
 			slog.Warn("the log of a replica is missing: it is fetched from its leader", "partition", segment.PartitionDir(j.found.tp))
 			lost = append(lost, j)
+		case n.dirGone != "" && len(state.Replicas) > 1:
+			slog.Error("the log of a replica is missing, and nobody else has all that was acknowledged: another one may be elected uncleanly",
+				"partition", segment.PartitionDir(j.found.tp))
+			gone = append(gone, j)
 		}
 	}
-	return n.lackJobs(lost)
+	n.lacking.forsake(gone)
+	return n.lackJobs(append(lost, gone...))
 }
 
 // lackJobs writes down that replicas lack something, before their logs go on without it.

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ringmill/ringmill/control/controller"
@@ -19,6 +21,8 @@ const (
 	tagLocked        = 10004 // one byte, 1 for yes
 	tagLacking       = 10005 // of a heartbeat: see appendLacking
 	tagClock         = 10006 // of a heartbeat's answer: the controller's wall clock, Unix milliseconds, 8 bytes
+	tagTellsLost     = 10007 // one byte, 1 for yes
+	tagGone          = 10008 // of a heartbeat: those of tagLacking of which nothing is left, encoded as they are
 )
 
 // brokerRegistrationVersion is the newest that is sent: the first with log directories' ids and the previous epoch (KIP-858, KIP-966).
@@ -66,6 +70,7 @@ func (c *cluster) tellRegistration(req *kmsg.BrokerRegistrationRequest) {
 	req.UnknownTags.Set(tagCleanShutdown, flag(clean))
 	req.UnknownTags.Set(tagLocked, flag(true)) // openDirs has it
 	req.UnknownTags.Set(tagDurable, flag(n.Config().FlushPolicy() == config.FlushCommit))
+	req.UnknownTags.Set(tagTellsLost, flag(true)) // noteLost
 }
 
 func flag(yes bool) []byte {
@@ -90,18 +95,41 @@ func readRegistration(req *kmsg.BrokerRegistrationRequest) controller.Registrati
 			r.Locked = yes
 		case tagDurable:
 			r.Durable = yes
+		case tagTellsLost:
+			r.TellsLost = yes
 		}
 	})
 	return r
 }
 
+// tellLacking names lacking replicas in a heartbeat.
+func tellLacking(req *kmsg.BrokerHeartbeatRequest, lacking []controller.LackingReplica) {
+	if len(lacking) == 0 {
+		return
+	}
+	req.UnknownTags.Set(tagLacking, appendLacking(nil, lacking))
+	gone := slices.DeleteFunc(slices.Clone(lacking), func(k controller.LackingReplica) bool { return !k.Gone })
+	if len(gone) > 0 {
+		req.UnknownTags.Set(tagGone, appendLacking(nil, gone))
+	}
+}
+
 // lackingOf are the lacking replicas that a heartbeat names.
 func lackingOf(req *kmsg.BrokerHeartbeatRequest) (lacking []controller.LackingReplica) {
+	gone := make(map[replicaName]bool)
 	req.UnknownTags.Each(func(tag uint32, value []byte) {
-		if tag == tagLacking {
+		switch tag {
+		case tagLacking:
 			lacking = readLacking(value)
+		case tagGone:
+			for _, k := range readLacking(value) {
+				gone[replicaName{k.Topic, k.Partition}] = true
+			}
 		}
 	})
+	for i := range lacking {
+		lacking[i].Gone = gone[replicaName{lacking[i].Topic, lacking[i].Partition}]
+	}
 	return lacking
 }
 

@@ -92,6 +92,7 @@ func (n *Node) open() error {
 		func() error { return n.applyDynamicConfig(n.Image()) },
 		n.loadQuotas,
 		n.loadTopics,
+		n.writeKnownDirs,
 		n.removeCleanMarks,
 		n.startLoops,
 	} {

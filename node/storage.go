@@ -114,17 +114,23 @@ func (n *Node) identify(cluster string) error {
 	if cluster == "" {
 		cluster = newUUID().String()
 	}
+	if n.dirGone, err = n.dirMissing(formatted); err != nil {
+		return err
+	}
 	if n.cluster == nil {
 		if err := n.beginOrGoOn(known == "", cluster, formatted); err != nil {
 			return err
 		}
 	}
 	for _, d := range n.dirs {
+		if formatted[d] == nil {
+			n.made = append(n.made, filepath.Join(d.path, segment.MetaPropertiesFile))
+		}
 		if err := writeMetaProperties(d, cluster, n.Config().NodeID); err != nil {
 			return startError(d.path, err)
 		}
 	}
-	return n.writeKnownDirs()
+	return nil
 }
 
 // ownedByOther refuses a directory that is not this node's.
@@ -149,7 +155,7 @@ func (n *Node) formattedDirs() (map[*logDir]*segment.MetaProperties, error) {
 // beginOrGoOn makes the first metadata, or sees whether what it names is there.
 func (n *Node) beginOrGoOn(fresh bool, cluster string, formatted map[*logDir]*segment.MetaProperties) error {
 	if n.ranBefore = !fresh; n.ranBefore {
-		return n.checkLogDirs(formatted)
+		return n.checkLogDirs()
 	}
 	if err := n.checkState(formatted); err != nil {
 		return err

@@ -23,8 +23,9 @@
 //
 // A node that is fenced or shutting down leaves every in-sync set, but stays in the ELR of those that become too small (KIP-966), from
 // where it may lead again. It loses that when it comes back without what it had: after an unclean stop, unless its log is durable
-// before anybody is told (flush policy commit), or with other directories; with those it is not fallen back on as the last known leader
-// either, as Kafka would: a node with an empty disk must not empty the partition. A single replica of which a node says that it is damaged
+// before anybody is told (flush policy commit), or with another directory of its quorum state; with that it is not fallen back on as the last known
+// leader either, as Kafka would: a node with an empty disk must not empty the partition. What was in a log directory that is gone our nodes tell
+// themselves (Registration.TellsLost). A single replica of which a node says that it is damaged
 // loses its places while the node stays (lacking.go).
 //
 // Offsets of metadata are those of records: a node's CurrentMetadataOffset is that of the last record it applied, Image.Version - 1.

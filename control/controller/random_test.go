@@ -217,7 +217,7 @@ func (w *world) lack(n *node, p partition) {
 	req := kmsg.NewPtrBrokerHeartbeatRequest()
 	req.BrokerID, req.BrokerEpoch, req.CurrentMetadataOffset = int32(n.id), int64(n.epoch), int64(w.m.Version())-1
 	since := p.state.LeaderEpoch
-	records, resp := w.c.Heartbeat(w.m, w.now, req, LackingReplica{p.topic.ID, p.index, since})
+	records, resp := w.c.Heartbeat(w.m, w.now, req, LackingReplica{Topic: p.topic.ID, Partition: p.index, Since: since})
 	if resp.ErrorCode != 0 {
 		return
 	}

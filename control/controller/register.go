@@ -23,6 +23,9 @@ type Registration struct {
 	Locked bool
 	// Durable: the node's flush policy is commit, an unclean stop cost nothing that others count on.
 	Durable bool
+	// TellsLost: it names every replica whose log is gone, as a LackingReplica, before it wants to be let into service. What is left in its
+	// other log directories counts.
+	TellsLost bool
 }
 
 // RegisterBroker answers a BrokerRegistration. A new incarnation begins fenced, out of every in-sync set, and under a new broker epoch;
@@ -67,7 +70,7 @@ func (c *Controller) RegisterBroker(m *image.Image, now time.Duration, r Registr
 // a clean stop, or with a log that is durable before anybody is told. A node without its directories, or one that nobody knows, has nothing.
 func (s *step) leaveEarlierRun(b, existing *image.Broker, r Registration) {
 	switch {
-	case existing == nil || !hasDirectories(b, existing):
+	case existing == nil || !hasDirectories(b, existing, r):
 		s.lose(b.ID, true)
 	case r.CleanShutdown || r.Durable:
 		s.leaveISR(b.ID)
@@ -76,10 +79,10 @@ func (s *step) leaveEarlierRun(b, existing *image.Broker, r Registration) {
 	}
 }
 
-// hasDirectories reports whether b has what existing had, at least.
-func hasDirectories(b, existing *image.Broker) bool {
-	return existing.DirectoryID == b.DirectoryID &&
-		!slices.ContainsFunc(existing.LogDirs, func(dir wire.UUID) bool { return !slices.Contains(b.LogDirs, dir) })
+// hasDirectories reports whether b has what existing had, at least; but for log directories that are gone, where b tells itself what was in them.
+func hasDirectories(b, existing *image.Broker, r Registration) bool {
+	lacks := func(dir wire.UUID) bool { return !slices.Contains(b.LogDirs, dir) }
+	return existing.DirectoryID == b.DirectoryID && (r.TellsLost || !slices.ContainsFunc(existing.LogDirs, lacks))
 }
 
 // registered gives what a registration says of a node.

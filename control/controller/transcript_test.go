@@ -20,8 +20,8 @@ import (
 // The transcripts of testdata/transcripts drive one controller by commands; each prints the answer and what the records say. The session
 // timeout is 9 s, preferred leaders are looked for every 300 s, and so are leaderless partitions.
 //
-//	register N [incarnation=I] [rack=R] [clean] [durable] [directory=D] [dirs=(D,..)] [cluster=C] [feature=(name,min,max)]
-//	heartbeat N [behind] [want-fence] [want-shutdown] [epoch=E] [lacking=(TOPIC-N,..)] [since=E]
+//	register N [incarnation=I] [rack=R] [clean] [durable] [tells-lost] [directory=D] [dirs=(D,..)] [cluster=C] [feature=(name,min,max)]
+//	heartbeat N [behind] [want-fence] [want-shutdown] [epoch=E] [lacking=(TOPIC-N,..)] [gone] [since=E]
 //	                                                                of a node that has applied everything, unless it is behind
 //	start N.. [racks=(R,..)]                                        registers nodes and has them unfenced; prints nothing
 //	tick [advance=D] [alive=(N,..)]                                 time passes, heartbeats of those alive with it
@@ -157,7 +157,7 @@ func (p *play) register(a *args) string {
 		req.Rack = &rack
 	}
 	records, resp, why := p.c.RegisterBroker(p.m, p.now, Registration{Request: req, DirectoryID: uuid(a.number("directory", int(id))), Version: "1.0",
-		CleanShutdown: a.has("clean"), Durable: a.has("durable"), Locked: a.has("locked")})
+		CleanShutdown: a.has("clean"), Durable: a.has("durable"), Locked: a.has("locked"), TellsLost: a.has("tells-lost")})
 	if why.Code != wire.ErrorCode(resp.ErrorCode) {
 		p.t.Errorf("refusal %v beside code %d", why, resp.ErrorCode)
 	}
@@ -186,7 +186,7 @@ func (p *play) heartbeat(a *args) string {
 		index, _ := strconv.Atoi(number)
 		t := p.m.ByName(topic)
 		since := a.number("since", int(t.State(wire.PartitionIndex(index)).LeaderEpoch))
-		lacking = append(lacking, LackingReplica{t.ID, wire.PartitionIndex(index), wire.LeaderEpoch(since)})
+		lacking = append(lacking, LackingReplica{t.ID, wire.PartitionIndex(index), wire.LeaderEpoch(since), a.has("gone")})
 	}
 	records, resp := p.c.Heartbeat(p.m, p.now, req, lacking...)
 	if resp.ErrorCode != 0 {

@@ -39,7 +39,7 @@ type Change struct {
 	Recovering                 bool
 	// Lost is a node that came back without all that it had: it is neither in the ISR nor in the ELR any more. wire.NoNode: none.
 	Lost wire.NodeID
-	// Wiped: Lost has nothing any more. It is not the last known leader either: to elect it would empty the partition.
+	// Wiped: Lost has nothing any more, or says that it lacks something. It is not the last known leader either: to elect it would empty the partition.
 	Wiped bool
 	// Lacking: Lost goes on under the registration under which it has promised what it lacks. A new leader epoch makes void what it has
 	// promised, where else its new broker epoch does.

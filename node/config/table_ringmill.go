@@ -45,7 +45,7 @@ var ringmillProperties = []Property{
 	effective("ringmill.append.inline.bytes.max", Int, "262144", between(0, 4<<20), ReadOnly,
 		"The largest write in bytes that a loop makes itself where appends are inline (ringmill.append.path); the ring makes larger ones, and the loop goes on meanwhile."),
 	effective("ringmill.missing.data", String, "refuse", oneOf(MissingRefuse, MissingBegin), ReadOnly,
-		"What a start does that misses the metadata of the logs that are there, or a log directory with partitions in it. refuse: the node does not start and says what is missing. begin: topics come back without their configurations, partitions empty."),
+		"What a start does that misses the metadata of the logs that are there, or a log directory with partitions in it. refuse: the node does not start and says what is missing. begin: topics come back without their configurations, partitions empty. In a cluster, where partitions of a missing log directory are fetched from other nodes that have all of them, it is for those that nobody else has; of those with other replicas begin leaves it to an operator to elect one."),
 	effective("ringmill.validation", String, "standard", oneOf("standard", "strict"), ReadOnly,
 		"How produced batches are checked. standard: header, checksum, counts and sequence. strict: every record is decoded too."),
 }
