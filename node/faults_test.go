@@ -196,7 +196,15 @@ func TestFailedJournalGrowth(t *testing.T) {
 		tn := startNode(t, nodeOptions{shape: s, seams: f.under, set: []string{"ringmill.journal.bytes=33554432"}})
 		tn.createTopic("a", 1)
 		c := tn.dial()
-		f.fail(iouring.EventSync, besideLoop+tn.state.path+"/journal-", unix.EIO)
+		endless := make(chan struct{}) // is the checkpoint, so that the journal has to grow
+		f.set(func(kind iouring.EventKind, name string) (fault iouringtest.Fault) {
+			if name, beside := strings.CutPrefix(name, besideLoop); beside && strings.HasSuffix(name, ".log") {
+				<-endless
+			} else if beside && strings.Contains(name, "journal-") {
+				fault.Errno = unix.EIO
+			}
+			return fault
+		})
 		half := batch(strings.Repeat("x", 256<<10))
 		done := make(chan struct{})
 		go func() {
@@ -208,6 +216,8 @@ func TestFailedJournalGrowth(t *testing.T) {
 				}
 			}
 		}()
+		await(t, "node failed", tn.hasFailed)
+		close(endless)
 		expectEnd(t, tn)
 		<-done
 	})

@@ -10,7 +10,7 @@ const (
 	// DefaultJournalTrackBytes is the default track: a few milliseconds to fill with zeros, and room for any batch that is
 	// worth journalling (a larger one costs its own fdatasync little).
 	DefaultJournalTrackBytes = 8 << 20
-	// DefaultJournalBytes is the size that a journal grows to: half of it, 32 MiB, is what a checkpoint writes back at most.
+	// DefaultJournalBytes is the size that a journal grows to where checkpoints take longer than a track lasts.
 	DefaultJournalBytes = 64 << 20
 	// journalTracksMin: one is written to while the other one's batches are checkpointed.
 	journalTracksMin = 2

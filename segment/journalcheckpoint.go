@@ -11,9 +11,10 @@ type JournalCheckpoint struct {
 	slot    journalSlot
 }
 
-// NeedsCheckpoint reports whether one should begin: none is under way, and half of the tracks are full, so that as much again
-// can be appended while it runs.
-func (j *Journal) NeedsCheckpoint() bool { return !j.checking && 2*j.fullTracks() >= len(j.tracks) }
+// NeedsCheckpoint reports whether one should begin: none is under way, and a track is full. Syncs that somebody waits for come
+// behind what a checkpoint puts on disk, so that it is better done little and often (PERFORMANCE.md); where one takes longer than a
+// track lasts, the next one has more to do.
+func (j *Journal) NeedsCheckpoint() bool { return !j.checking && j.fullTracks() > 0 }
 
 // fullTracks counts the tracks that are in use and not written to any more.
 func (j *Journal) fullTracks() int {
@@ -70,9 +71,11 @@ type JournalGrowth struct {
 	bytes    int64
 }
 
-// NeedsGrowth reports whether a track should be added: the file may grow and fills up.
+// NeedsGrowth reports whether a track should be added: the file may grow, and the last free track fills up before the checkpoint
+// under way frees another.
 func (j *Journal) NeedsGrowth() bool {
-	return !j.growing && 2*j.fullTracks() >= len(j.tracks) && j.trackStart(len(j.tracks)+1) <= j.maxBytes+journalHeadBytes
+	_, free := j.freeTrack()
+	return !j.growing && !free && 2*j.offset >= j.slot.trackBytes && j.trackStart(len(j.tracks)+1) <= j.maxBytes+journalHeadBytes
 }
 
 // PlanGrowth begins the growth by a track; a goroutine calls Run, and the owner then Grown.

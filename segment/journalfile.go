@@ -34,8 +34,8 @@ func (c JournalConfig) withDefaults() JournalConfig {
 }
 
 // CreateJournal makes a journal with two tracks under a name that must not exist, zero-filled and synced, its name too. It
-// grows later, by a track at a time, while it is used: a node is ready before 64 MiB of zeros a loop are written, and one
-// that idles never writes them.
+// grows later, by a track at a time, if these do not suffice: a node is ready before 64 MiB of zeros a loop are written, and
+// most never write them.
 func CreateJournal(fsys FS, name string, cfg JournalConfig) (*Journal, File, error) {
 	j, f, err := createJournal(fsys, name, cfg.withDefaults())
 	if err != nil {

@@ -27,7 +27,7 @@ var ringmillProperties = []Property{
 	inBoth(effective("ringmill.flush.policy", String, "commit", oneOf("commit", "interval", "cache"), ClusterWide,
 		"When a write with acks=all is acknowledged. commit: when it is on disk. interval: when it is in memory, and the log is synced after flush.messages or flush.ms. cache: when it is in memory, as Apache Kafka does.")),
 	effective("ringmill.journal.bytes", Long, "67108864", between(1<<20, 1<<40), ReadOnly,
-		"Size of each loop's journal, which is written and recycled under ringmill.flush.policy=commit."),
+		"Size that each loop's journal, which is written and recycled under ringmill.flush.policy=commit, may grow to."),
 	effective("ringmill.journal.run.bytes.max", Int, "524288", between(0, 8<<20), ReadOnly,
 		"Bytes of the largest run of appends, to one partition in one turn of its loop, that goes into the journal, too; never more than half of ringmill.journal.bytes. Above it a sync of the segment file costs less than writing them twice."),
 	effective("ringmill.flush.commit.delay.us", Int, "0", between(0, 100_000), ReadOnly,
