@@ -51,7 +51,7 @@ func (c *cluster) openForming() error {
 	cfg, dir := n.Config(), filepath.Join(n.Config().DataDir, "state", "serf")
 	ring, err := member.Keys(n.seams.fs, dir, cfg.GossipKey)
 	if err != nil {
-		return &StartError{Path: dir, Problem: err.Error(), Cure: "see docs/cluster.md, another gossip key"}
+		return &StartError{Path: dir, Problem: err.Error(), Cure: "see docs/cluster.md, Another gossip key"}
 	}
 	c.peers.keys = newProofKeys(ring)
 	f := &forming{cluster: c, decided: make(chan *member.Decision, 1), stopped: make(chan struct{})}
@@ -67,11 +67,20 @@ func (c *cluster) openForming() error {
 		Seeds: cfg.Seeds, Key: cfg.GossipKey, Log: slog.Default(),
 	})
 	if err != nil {
-		return &StartError{Path: "ringmill.gossip.listen: " + cfg.GossipListen, Problem: err.Error(), Cure: "see docs/cluster.md, gossip"}
+		return gossipError(cfg.GossipListen, err)
 	}
 	c.forming.Store(f)
 	go f.run()
 	return nil
+}
+
+// gossipError is the error of a start whose gossip address cannot be had.
+func gossipError(address string, err error) error {
+	e := &StartError{Path: "ringmill.gossip.listen: " + address, Problem: err.Error(), Cure: "see docs/cluster.md, Starting one"}
+	if errors.Is(err, member.ErrPortInUse) {
+		e.Problem, e.Cure = member.ErrPortInUse.Error(), "stop what listens there, or choose another address with --set ringmill.gossip.listen=HOST:PORT"
+	}
+	return e
 }
 
 // info is what the node tells the others of itself.
@@ -105,7 +114,7 @@ func (f *forming) open(id quorum.Identity, exists bool) error {
 	case err != nil && exists:
 		return &StartError{Path: f.file(), Problem: err.Error(), Cure: "the node belongs to a cluster already: remove the file once ringmill cluster status shows all the nodes that began it"}
 	case err != nil:
-		return &StartError{Path: f.file(), Problem: err.Error(), Cure: "see docs/cluster.md, state/bootstrap"}
+		return &StartError{Path: f.file(), Problem: err.Error(), Cure: "see docs/cluster.md, Files"}
 	}
 	f.bootstrap = b
 	if err := f.do(fx); err != nil {

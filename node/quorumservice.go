@@ -100,7 +100,7 @@ func quorumError(dir string, err error) error {
 	case errors.Is(err, quorum.ErrNewerFormat):
 		return &StartError{Path: dir, Problem: err.Error(), Cure: "start the release that wrote it, or a newer one"}
 	case errors.As(err, &damaged):
-		return &StartError{Path: dir, Problem: err.Error(), Cure: "see docs/cluster.md, a damaged quorum directory: the node comes back as a new member"}
+		return &StartError{Path: dir, Problem: err.Error(), Cure: "move the data directory away, and the node comes back as a new member: see docs/cluster.md, What happens when"}
 	}
 	return startError(dir, err)
 }

@@ -3,12 +3,15 @@ package member
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/serf/serf"
@@ -38,6 +41,7 @@ type Agent struct {
 	events  chan serf.Event
 	changed chan struct{} // holds at most one token
 	stop    context.CancelFunc
+	settle  context.CancelFunc // ends the search for others alone
 	stopped sync.Once
 }
 
@@ -45,8 +49,11 @@ type Agent struct {
 // dropped beyond that loses nothing.
 const eventBacklog = 64
 
+// ErrPortInUse is the error of a start at a port where something else listens.
+var ErrPortInUse = errors.New("the port is in use")
+
 // Start opens the gossip port and begins to look for the others. The error says what to change: an address, a key, a tag
-// that is too long.
+// that is too long. It is ErrPortInUse if the port is another's.
 func Start(cfg Config) (*Agent, error) {
 	log := newAgentLog(cfg.Log)
 	a := &Agent{
@@ -62,16 +69,29 @@ func Start(cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	if a.serf, err = serf.Create(conf); err != nil {
-		return nil, fmt.Errorf("gossip at %s: %w", cfg.Listen, err)
+		return nil, fmt.Errorf("gossip at %s: %w", cfg.Listen, bindError(err))
 	}
 	a.merges.located(a.Addr())
 	ctx, stop := context.WithCancel(context.Background())
 	a.stop = stop
 	go a.watch(ctx)
+	ctx, a.settle = context.WithCancel(ctx)
 	if len(cfg.Seeds)+len(known) > 0 {
 		go a.seek(ctx, cfg.Seeds, known)
 	}
 	return a, nil
+}
+
+// bindError is what the kernel says of an address, of which serf gives the text alone, behind the words of three layers.
+func bindError(err error) error {
+	_, why, found := strings.Cut(err.Error(), ": bind: ")
+	switch {
+	case !found:
+		return err
+	case why == syscall.EADDRINUSE.Error():
+		return ErrPortInUse
+	}
+	return errors.New(why)
 }
 
 // nodeName is what a node is called among serf's members. Two nodes of one id have the same, which is how serf notices.
@@ -171,6 +191,7 @@ func (a *Agent) Leave() error {
 	if a.alone() { // serf would wait for somebody to hear it
 		return a.Shutdown()
 	}
+	a.settle()
 	err := a.serf.Leave()
 	if shutdownErr := a.Shutdown(); err == nil {
 		err = shutdownErr

@@ -2,6 +2,7 @@ package member
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"log/slog"
@@ -217,6 +218,22 @@ func TestAnotherClusterIsRefused(t *testing.T) {
 	sees(t, w, 3)
 }
 
+// TestLeavingAsksNobody: serf refuses to ask for seeds once it leaves, which is no news.
+func TestLeavingAsksNobody(t *testing.T) {
+	var log memory
+	a := start(t, Config{Info: info(1, "c")})
+	b := start(t, Config{Info: info(2, "c"), Seeds: []string{a.Addr()}, Log: log.logger()})
+	sees(t, b, 1, 2)
+	if err := b.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	left, cancel := context.WithCancel(t.Context())
+	cancel()
+	if silent := b.join(left, []string{a.Addr()}); len(silent) != 1 || strings.Contains(log.String(), "seeds do not answer") {
+		t.Errorf("silent %v:\n%s", silent, log.String())
+	}
+}
+
 func TestTwoNodesOfOneID(t *testing.T) {
 	var log memory
 	a := start(t, Config{Info: info(1, "c")})
@@ -359,7 +376,8 @@ func TestStartRefuses(t *testing.T) {
 		{Config{Info: info(2, ""), Listen: ":0", Advertise: "0.0.0.0:1", Key: key(1)}, "other nodes cannot reach 0.0.0.0:1; set ringmill.gossip.advertise"},
 		{Config{Info: Info{Expect: 1}, Listen: ":0", Key: key(1)}, "no address for other nodes; set ringmill.gossip.advertise"},
 		{Config{Info: info(2, ""), Listen: "127.0.0.1:0", Key: "c2hvcnQ="}, "gossip key 1 is not 32 bytes in base64"},
-		{Config{Info: info(2, ""), Listen: taken.Addr()}, "address already in use"},
+		{Config{Info: info(2, ""), Listen: taken.Addr()}, "gossip at " + taken.Addr() + ": the port is in use"},
+		{Config{Info: info(2, ""), Listen: "192.0.2.1:7946", Key: key(1)}, "gossip at 192.0.2.1:7946: cannot assign requested address"},
 		{Config{Info: info(2, ""), Listen: "nowhere"}, "gossip address nowhere: "},
 		{Config{Info: long, Listen: "127.0.0.1:0"}, "Encoded length of tags exceeds limit of 512 bytes"},
 	} {

@@ -21,10 +21,10 @@ func (a *Agent) seek(ctx context.Context, seeds, known []string) {
 	for wait := time.Duration(0); ; {
 		switch alone := a.alone(); {
 		case alone:
-			silent := a.join(all)
+			silent := a.join(ctx, all)
 			unmet = slices.DeleteFunc(slices.Clone(unmet), func(seed string) bool { return !slices.Contains(silent, seed) })
 		case len(unmet) > 0:
-			unmet = a.join(unmet)
+			unmet = a.join(ctx, unmet)
 		default:
 			wait = 0
 		}
@@ -37,15 +37,16 @@ func (a *Agent) seek(ctx context.Context, seeds, known []string) {
 	}
 }
 
-// join asks addresses, and gives those that did not answer. One of them may be the node's own, which answers and says nothing.
-func (a *Agent) join(addresses []string) (silent []string) {
+// join asks addresses, and gives those that did not answer. One of them may be the node's own, which answers and says nothing. After
+// ctx serf refuses to ask.
+func (a *Agent) join(ctx context.Context, addresses []string) (silent []string) {
 	var errs []error
 	for _, address := range addresses {
 		if _, err := a.serf.Join([]string{address}, true); err != nil {
 			silent, errs = append(silent, address), append(errs, err)
 		}
 	}
-	if len(silent) > 0 {
+	if len(silent) > 0 && ctx.Err() == nil {
 		a.log.told(slog.LevelInfo, "seeds do not answer; they are tried again", "seeds", "seeds", strings.Join(silent, ","), "error", oneLine(errors.Join(errs...)))
 	}
 	return silent

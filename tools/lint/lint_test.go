@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -52,6 +53,22 @@ func TestNamedTests(t *testing.T) {
 	}
 	for _, finding := range CheckNamedTests(readModule(t), page, string(text)) {
 		t.Error(finding)
+	}
+}
+
+// cures name sections of pages, a page and after a comma its heading.
+var cures = regexp.MustCompile(`see (docs/[a-z]+\.md), ([^"]+)"`)
+
+// TestCuresNameSections: what an error sends its reader to must be there.
+func TestCuresNameSections(t *testing.T) {
+	for _, f := range readModule(t) {
+		for _, found := range cures.FindAllSubmatch(f.Source, -1) {
+			page, section := string(found[1]), string(found[2])
+			text, err := os.ReadFile(filepath.Join(root, page))
+			if err != nil || !strings.Contains(strings.ToLower(string(text)), "\n## "+strings.ToLower(section)+"\n") {
+				t.Errorf("%s: %s has no section %q: %v", f.Path, page, section, err)
+			}
+		}
 	}
 }
 
