@@ -42,6 +42,9 @@ func (c *cluster) takeAlone() error {
 		return &StartError{Path: name, Problem: "the node has run alone so far, and its metadata is its own",
 			Cure: "start it without seeds and ringmill.bootstrap.expect; or with --set ringmill.bootstrap.alone=begin, to begin a cluster with it; or give the cluster's node another data directory with --data"}
 	}
+	if err := n.canPutAloneAway(); err != nil {
+		return err
+	}
 	m, err := n.readAlone()
 	if err != nil {
 		return err
@@ -69,6 +72,10 @@ func (n *Node) readAlone() (*image.Image, error) {
 // beginAlone makes the quorum of a cluster that begins with this node as its only voter, and with the metadata that it has.
 func (c *cluster) beginAlone(m *image.Image) error {
 	n := c.node
+	if m.ClusterID() == "" {
+		return &StartError{Path: filepath.Join(n.state.path, image.LogName), Problem: "the metadata is empty: there is nothing to begin a cluster with",
+			Cure: "restore " + n.state.path + " from a copy; or start the node once as one of its own, without the properties of a cluster: it makes its metadata, or says what is missing"}
+	}
 	if this := n.Config().NodeID; m.NodeID() != this {
 		return ownedByOther(n.state.path, m.NodeID(), this)
 	}
@@ -110,9 +117,25 @@ func (n *Node) allLogDirs() ([]wire.UUID, error) {
 	return n.logDirIDs()
 }
 
+// aloneDir is the directory of the metadata of a node of its own.
+func (n *Node) aloneDir() string { return filepath.Dir(filepath.Join(n.state.path, image.LogName)) }
+
+// canPutAloneAway looks, before there is a quorum and no way back, whether there is a place for putAloneAway.
+func (n *Node) canPutAloneAway() error {
+	aside := n.aloneDir() + aloneSuffix
+	switch _, err := n.seams.fs.Stat(aside); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return startError(aside, err)
+	}
+	return &StartError{Path: aside, Problem: "it is there already, of an earlier time when a cluster began with this node, and the metadata of now is to be put there",
+		Cure: "move it out of " + n.state.path}
+}
+
 // putAloneAway keeps the metadata that counts no more under another name.
 func (n *Node) putAloneAway() error {
-	dir := filepath.Dir(filepath.Join(n.state.path, image.LogName))
+	dir := n.aloneDir()
 	if err := errors.Join(n.seams.fs.Rename(dir, dir+aloneSuffix), n.seams.fs.SyncDir(n.state.path)); err != nil {
 		return startError(dir, err)
 	}

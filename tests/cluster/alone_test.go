@@ -117,6 +117,52 @@ func TestNothingToBeginWith(t *testing.T) {
 	refused(t, c.Layout(t, 2, map[string]string{"ringmill.bootstrap.alone": "begin"}), "has not run alone", "ringmill.bootstrap.expect")
 }
 
+// TestNoPlaceForTheMetadataOfBefore: where an earlier beginning has left its metadata the start is refused before there is a quorum, and the node can
+// still run alone.
+func TestNoPlaceForTheMetadataOfBefore(t *testing.T) {
+	t.Parallel()
+	alone, topic, _, values := runAlone(t)
+	state := filepath.Join(alone.DataDir(), "state")
+	aside := filepath.Join(state, "metadata.alone")
+	if err := os.Mkdir(aside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	n := harness.LayoutClusterOf(t, alone, nil).Nodes[0]
+	refused(t, n, aside+": it is there already", "move it out of "+state)
+	if _, err := os.Stat(filepath.Join(state, "quorum")); err == nil {
+		t.Error("the start that was refused made a quorum")
+	}
+	alone.Restart(t)
+	if got := harness.Values(alone.Consume(t, topic, len(values))); !slices.Equal(got, values) {
+		t.Errorf("%d records are read, want %d", len(got), len(values))
+	}
+	alone.Kill(t)
+	if err := os.Remove(aside); err != nil {
+		t.Fatal(err)
+	}
+	n.Restart(t)
+}
+
+// TestEmptyMetadataToBeginWith: metadata that names no cluster is said to be empty, not to be another node's.
+func TestEmptyMetadataToBeginWith(t *testing.T) {
+	t.Parallel()
+	alone, _, _, _ := runAlone(t)
+	logs, err := filepath.Glob(filepath.Join(alone.DataDir(), "state", "metadata", "*"))
+	if err != nil || len(logs) == 0 {
+		t.Fatal(logs, err)
+	}
+	for _, log := range logs {
+		if err := os.Truncate(log, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := harness.LayoutClusterOf(t, alone, nil).Nodes[0]
+	refused(t, n, "the metadata is empty", "as one of its own")
+	if _, err := os.Stat(filepath.Join(alone.DataDir(), "state", "quorum")); err == nil {
+		t.Error("the start that was refused made a quorum")
+	}
+}
+
 func leadsNot(id int32) func(*kmsg.MetadataResponseTopicPartition) error {
 	return func(p *kmsg.MetadataResponseTopicPartition) error {
 		if p.Leader < 0 || p.Leader == id {

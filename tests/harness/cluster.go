@@ -66,11 +66,18 @@ func StartClusterAt(tb testing.TB, places []Place, properties map[string]string)
 // StartClusterOf starts a cluster that begins with a ringmill node that has run alone, with node.id 1, and does not run any more.
 func StartClusterOf(tb testing.TB, alone *Node, properties map[string]string) *Cluster {
 	tb.Helper()
+	c := LayoutClusterOf(tb, alone, properties)
+	c.Restart(tb)
+	return c
+}
+
+// LayoutClusterOf is StartClusterOf where nothing is started yet.
+func LayoutClusterOf(tb testing.TB, alone *Node, properties map[string]string) *Cluster {
+	tb.Helper()
 	c := &Cluster{Peer: Ringmill, properties: maps.Clone(clusterDefaults), seeds: []string{Place{}.at(FreePort(tb))}}
 	maps.Copy(c.properties, properties)
 	begin := map[string]string{"ringmill.data.dir": alone.DataDir(), "seeds": "", "ringmill.bootstrap.alone": "begin"}
 	c.Nodes = []*Node{c.layout(tb, 1, c.seeds[0], Place{}, begin)}
-	c.Restart(tb)
 	return c
 }
 
