@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Three nodes of one cluster on 127.0.0.1, to try it out: Kafka's protocol on ports 9092, 9192 and 9292, data in DIR/node-N.
-# They end with this script. For a node that ended it gives the command that starts it again.
+# They end with this script. For a node that ended it gives the command that starts it again; one that cannot start, as where its ports are in use, ends it.
 # usage: trycluster.sh RINGMILL [DIR]
 set -euo pipefail
 ringmill=$1
@@ -28,10 +28,15 @@ for i in 1 2 3; do
   echo "node $i: 127.0.0.1:$((9092 + 100 * (i - 1))), process $!, log $dir/node-$i.log"
 done
 echo "try: $ringmill cluster status, $ringmill topic create t -p 3 -r 3, kill -9 one of them; ^C ends all"
+readonly refused=2 # the status of a node that did not start
 while ((${#nodes[@]} > 0)); do
-  pid=
-  wait -n -p pid 2>/dev/null || true # bash tells of a killed process in words of its own
+  pid= status=0
+  wait -n -p pid 2>/dev/null || status=$? # bash tells of a killed process in words of its own
   i=${nodes[$pid]}
+  if ((status == refused)); then
+    printf '\nnode %s did not start, and the others are ended\n  %s\n' "$i" "$(tail -n 1 "$dir/node-$i.log")" >&2
+    exit 1
+  fi
   unset "nodes[$pid]"
   serve "$i"
   printf '\nnode %s has ended; the last line of its log is\n  %s\nstart it again, in another terminal, with\n  ' "$i" "$(tail -n 1 "$dir/node-$i.log")"
