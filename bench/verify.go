@@ -39,7 +39,8 @@ type Verification struct {
 	// Dial makes connections, SASL authenticates each; nil are the network, and nothing.
 	Dial Dialer
 	SASL sasl.Mechanism
-	// Progress, if not nil, is called each second by one goroutine with the records acknowledged so far and the instant of the last.
+	// Progress, if not nil, is called each second by one goroutine with the records acknowledged so far, and the time since the last, or since the
+	// beginning of writing.
 	Progress func(acknowledged int64, since time.Duration)
 }
 
@@ -62,11 +63,12 @@ type Verdict struct {
 	Corrupt       int64   `json:"corrupt"`
 	AbortedStored int64   `json:"abortedStored"`
 	Faults        []Fault `json:"faults"`
-	// OutageSeconds is the longest time without any acknowledgement, from the first on, or to the end of writing.
+	// OutageSeconds is the longest time without any acknowledgement, from the beginning of writing to its end.
 	OutageSeconds float64 `json:"outageSeconds"`
 }
 
-// Right reports whether all that was acknowledged is there, once, in order and whole, and nothing that was aborted.
+// Right reports whether all that was acknowledged is there, once, in order and whole, and nothing that was aborted. It is also right if nothing was
+// acknowledged, which shows nothing.
 func (v *Verdict) Right() bool {
 	return v.Lost+v.Doubled+v.Reordered+v.Corrupt+v.AbortedStored == 0
 }
@@ -96,7 +98,7 @@ type verifying struct {
 
 	mu      sync.Mutex
 	acks    int64
-	last    time.Time // acknowledgement; zero before the first
+	last    time.Time // acknowledgement; the beginning of writing before the first
 	longest time.Duration
 }
 
@@ -133,6 +135,7 @@ func (v Verification) Run(ctx context.Context) (verdict *Verdict, err error) {
 
 // write runs the producers for Duration and waits for the last answers.
 func (r *verifying) write(ctx context.Context) error {
+	r.last = time.Now()
 	over := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() { r.watch(over) })
@@ -159,9 +162,6 @@ func (r *verifying) watch(over <-chan struct{}) {
 		case now := <-tick.C:
 			r.mu.Lock()
 			acks, since := r.acks, now.Sub(r.last)
-			if r.last.IsZero() {
-				since = 0
-			}
 			r.mu.Unlock()
 			r.Progress(acks, since)
 		}
@@ -173,17 +173,20 @@ func (r *verifying) acknowledged(n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	if !r.last.IsZero() {
-		r.longest = max(r.longest, now.Sub(r.last))
-	}
+	r.longest = max(r.longest, now.Sub(r.last))
 	if n > 0 {
 		r.last = now
 		r.acks += n
 	}
 }
 
+// answerMax is what a node has to answer a client beyond what a request grants it itself. One that is frozen is left then, and whoever leads
+// by now is asked, several times within Patience.
+func (r *verifying) answerMax() time.Duration { return max(quietMax(r.Patience), leadersTimeoutMin) }
+
 func (r *verifying) options(more ...kgo.Opt) []kgo.Opt {
-	opts := append(accessOptions(r.Dial, r.SASL), kgo.SeedBrokers(r.Addresses...), kgo.ClientID("ringmill-bench-verify"))
+	opts := append(accessOptions(r.Dial, r.SASL), kgo.SeedBrokers(r.Addresses...), kgo.ClientID("ringmill-bench-verify"),
+		kgo.RequestTimeoutOverhead(r.answerMax()), kgo.MetadataMinAge(verifyMetadataAge))
 	return append(opts, more...)
 }
 
@@ -232,6 +235,9 @@ type sent struct {
 	partition int32
 	sequence  int64
 }
+
+// verifyMetadataAge is how often clients ask who leads when what they know was wrong.
+const verifyMetadataAge = time.Second
 
 // idPause is how long a producer waits before it asks for an id again.
 const idPause = 100 * time.Millisecond
@@ -311,8 +317,13 @@ func (w *verifyWriter) transact(ctx context.Context, end time.Time, abort bool) 
 	return nil
 }
 
-// readAll reads all that is stored, of committed transactions only if there are any.
+// readAll reads all that is stored, of committed transactions only if there are any. Its client is made when all leaders have told the ends, so that
+// it begins with what leads now.
 func (r *verifying) readAll(ctx context.Context) error {
+	ends, err := r.ends(ctx)
+	if err != nil {
+		return err
+	}
 	isolation := kgo.ReadUncommitted()
 	if r.TransactionRecords > 0 {
 		isolation = kgo.ReadCommitted()
@@ -322,36 +333,29 @@ func (r *verifying) readAll(ctx context.Context) error {
 		from[p] = kgo.NewOffset().AtStart()
 	}
 	client, err := kgo.NewClient(r.options(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.Topic: from}), kgo.FetchIsolationLevel(isolation),
-		kgo.KeepControlRecords())...)
+		kgo.KeepControlRecords(), kgo.FetchMaxWait(verifyFetchWait))...)
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
 	defer client.Close()
-	ends, err := r.ends(ctx, client)
-	if err != nil {
-		return err
-	}
 	return r.readTo(ctx, client, ends)
 }
 
+// verifyFetchWait is how long a leader keeps a fetch that has nothing: what a frozen one is waited for is as much longer.
+const verifyFetchWait = 500 * time.Millisecond
+
 // ends are where the partitions end, once no transaction is open in them.
-func (r *verifying) ends(ctx context.Context, client *kgo.Client) (map[int32]int64, error) {
+func (r *verifying) ends(ctx context.Context) (map[int32]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Patience)
 	defer cancel()
+	client, err := kgo.NewClient(r.options()...)
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	defer client.Close()
 	admin := kadm.NewClient(client)
 	for {
-		ends, err := admin.ListEndOffsets(ctx, r.Topic)
-		stable := kadm.ListedOffsets{}
-		if err = errors.Join(err, ends.Error()); err == nil {
-			stable, err = admin.ListCommittedOffsets(ctx, r.Topic)
-			err = errors.Join(err, stable.Error())
-		}
-		found := map[int32]int64{}
-		ends.Each(func(end kadm.ListedOffset) {
-			if s, known := stable.Lookup(r.Topic, end.Partition); known && s.Offset >= end.Offset {
-				found[end.Partition] = end.Offset
-			}
-		})
+		found, err := r.stableEnds(ctx, admin)
 		if err == nil && len(found) == r.Partitions {
 			return found, nil
 		}
@@ -360,6 +364,25 @@ func (r *verifying) ends(ctx context.Context, client *kgo.Client) (map[int32]int
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// stableEnds asks once where the partitions end that have no open transaction before it. Who does not answer takes no more than a part of the time.
+func (r *verifying) stableEnds(ctx context.Context, admin *kadm.Client) (map[int32]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.answerMax())
+	defer cancel()
+	ends, err := admin.ListEndOffsets(ctx, r.Topic)
+	stable := kadm.ListedOffsets{}
+	if err = errors.Join(err, ends.Error()); err == nil {
+		stable, err = admin.ListCommittedOffsets(ctx, r.Topic)
+		err = errors.Join(err, stable.Error())
+	}
+	found := map[int32]int64{}
+	ends.Each(func(end kadm.ListedOffset) {
+		if s, known := stable.Lookup(r.Topic, end.Partition); known && s.Offset >= end.Offset {
+			found[end.Partition] = end.Offset
+		}
+	})
+	return found, err
 }
 
 func (r *verifying) readTo(ctx context.Context, client *kgo.Client, ends map[int32]int64) error {

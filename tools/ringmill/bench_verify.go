@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -21,7 +22,7 @@ func (a *app) benchVerifyCommand() *cobra.Command {
 are to survive: kill them, cut them off, move leaders. What is acknowledged must be there, once, in order and whole. What its producer was told of as an
 error, or of nothing, may be there or not, but not twice.
 
-The exit status is 1 if anything is wrong; the topic is kept then if --keep says so.`,
+The exit status is 1 if anything is wrong, or nothing was acknowledged; the topic is kept then if --keep says so.`,
 		Example: `  ringmill bench verify --duration 1m --replication-factor 3 -p 12
   ringmill bench verify --transactions 100 --producers 4`,
 		Args:              arguments(cobra.NoArgs),
@@ -65,11 +66,17 @@ func (a *app) benchVerify(ctx context.Context, v *bench.Verification) error {
 	if err := a.print(verdict, func(w io.Writer) { benchVerdict(w, verdict) }); err != nil {
 		return err
 	}
-	if !verdict.Right() {
+	switch {
+	case !verdict.Right():
 		return fmt.Errorf("records are not as they were acknowledged: %s", faultsOf(verdict))
+	case verdict.Acknowledged == 0:
+		return errors.Join(errNothingJudged, benchFault(err))
 	}
 	return benchFault(err)
 }
+
+// errNothingJudged: a verification of which nothing was acknowledged shows nothing.
+var errNothingJudged = errors.New("nothing was acknowledged: there is nothing to judge")
 
 // faultsOf counts what is wrong.
 func faultsOf(v *bench.Verdict) string {
@@ -82,9 +89,12 @@ func benchVerdict(w io.Writer, v *bench.Verdict) {
 	for _, f := range v.Faults {
 		fmt.Fprintln(w, f)
 	}
-	if v.Right() {
-		fmt.Fprintln(w, "RIGHT: none lost, doubled, reordered or corrupt")
-	} else {
+	switch {
+	case !v.Right():
 		fmt.Fprintf(w, "WRONG: %s\n", faultsOf(v))
+	case v.Acknowledged == 0:
+		fmt.Fprintln(w, "NOTHING TO JUDGE: nothing was acknowledged")
+	default:
+		fmt.Fprintln(w, "RIGHT: none lost, doubled, reordered or corrupt")
 	}
 }
