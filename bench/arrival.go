@@ -69,7 +69,7 @@ type Pacer struct {
 
 // NewPacer makes a schedule of rate events a second in which event n is due at start + n/rate. rate must be positive.
 func NewPacer(start Instant, rate float64) *Pacer {
-	if rate <= 0 {
+	if !(rate > 0) {
 		panic("BUG: a schedule needs a rate")
 	}
 	return &Pacer{start: start, interval: float64(time.Second) / rate, burst: 1}
@@ -89,7 +89,7 @@ func (t *Trial) pacer(begin Instant, rate float64, recordsPerEvent, producer int
 		p.replay = &replay{trace: arrival.trace, scale: arrival.trace.rate() / t.Rate, share: rate / t.Rate, phase: t.phase(producer)}
 		return p
 	}
-	p.start = begin.Add(time.Duration(t.phase(producer) * p.interval * float64(p.burst)))
+	p.start = begin.after(t.phase(producer) * p.interval * float64(p.burst))
 	return p
 }
 
@@ -97,12 +97,12 @@ func (t *Trial) pacer(begin Instant, rate float64, recordsPerEvent, producer int
 func (p *Pacer) Next() Instant {
 	if p.gaps != nil {
 		p.past += p.gaps.ExpFloat64() * p.interval
-		return p.start + Instant(p.past)
+		return p.start.after(p.past)
 	}
 	if p.replay != nil {
-		return p.start + Instant(p.replay.after())
+		return p.start.after(p.replay.after())
 	}
-	due := p.start + Instant(float64(p.events/p.burst*p.burst)*p.interval)
+	due := p.start.after(float64(p.events/p.burst*p.burst) * p.interval)
 	p.events++
 	return due
 }

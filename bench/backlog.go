@@ -176,11 +176,13 @@ func (b *drainRun) drain(ctx context.Context, built Instant) error {
 // checkBacklog says what is wrong with it.
 func (t *Trial) checkBacklog() error {
 	b := t.Backlog
-	switch {
-	case b == nil:
+	if b == nil {
 		return nil
-	case b.Bytes < 1 || !(b.Drained >= 0 && b.Drained <= 1):
-		return fmt.Errorf("%w: a backlog of %d bytes of which %v is drained: above 0, and from 0 to 1", ErrWorkload, b.Bytes, b.Drained)
+	}
+	if err := firstFault(Backlogs.Check("bytes of a backlog", b.Bytes), Range[float64]{Most: 1}.Check("the part of a backlog that is drained", b.Drained)); err != nil {
+		return err
+	}
+	switch {
 	case t.Consumers == 0:
 		return fmt.Errorf("%w: a backlog without consumers: nobody drains it", ErrWorkload)
 	case t.Rate == 0:

@@ -22,6 +22,14 @@ func Now() Instant {
 // Add is the instant d later.
 func (i Instant) Add(d time.Duration) Instant { return i + Instant(d) }
 
+// after is the instant some nanoseconds later; never where no Instant is as late.
+func (i Instant) after(nanoseconds float64) Instant {
+	if !(nanoseconds < float64(never-i)) { // nor a NaN
+		return never
+	}
+	return i + Instant(nanoseconds)
+}
+
 // Sub is the time from j to i.
 func (i Instant) Sub(j Instant) time.Duration { return time.Duration(i - j) }
 

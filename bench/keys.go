@@ -23,8 +23,6 @@ const (
 func (t *Trial) checkKeys() error {
 	_, zipf, err := zipfExponent(t.KeyChoice)
 	switch {
-	case t.Keys < 0 || t.Keys > keysMax:
-		return fmt.Errorf("%w: %d keys: from 0 to %d", ErrWorkload, t.Keys, keysMax)
 	case err != nil:
 		return err
 	case !zipf && t.KeyChoice != KeysUniform && t.KeyChoice != KeysInTurn:

@@ -171,6 +171,7 @@ func TestSchedstat(t *testing.T) {
 func TestStarvedClient(t *testing.T) {
 	outcome := func(waited time.Duration, runs int64) *Outcome {
 		f := newFigures()
+		f.Records = 100
 		for range 100 {
 			f.Latency.Record(time.Millisecond)
 		}

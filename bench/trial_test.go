@@ -495,3 +495,21 @@ func TestUnusableTrials(t *testing.T) {
 		}
 	}
 }
+
+// A load of twenty times what is acknowledged ends, as partial, and does not go on until all of it is sent.
+func TestLoadIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := benchtest.New(1, benchtest.Constant(20*time.Millisecond))
+		defer s.Close()
+		trial := inBubble(s)
+		trial.MaxInFlight, trial.Rate, trial.BatchRecords, trial.WarmUp, trial.Duration, trial.Patience = 1, 1000, 1, 0, time.Minute, 10*time.Second
+		start := time.Now()
+		got, err := trial.Run(t.Context())
+		if got == nil || !errors.Is(err, bench.ErrBroken) || !strings.Contains(err.Error(), "1m0s after the window") || got.Produced.Records == 0 {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if took := time.Since(start); took > 3*time.Minute {
+			t.Errorf("it took %v", took)
+		}
+	})
+}

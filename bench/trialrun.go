@@ -92,14 +92,32 @@ func (r *trialRun) load(ctx context.Context, producers []producer, begin Instant
 			clients.Go(func() error { return consume(ctx) })
 		}
 	}
+	over := make(chan struct{}) // closed when all is acknowledged, or no more comes
 	for _, p := range producers {
 		p.begin(begin)
 		clients.Go(func() error {
-			defer r.producing.Add(-1)
+			defer func() {
+				if r.producing.Add(-1) == 0 {
+					close(over)
+				}
+			}()
 			return p.produce(ctx)
 		})
 	}
+	clients.Go(func() error { return r.giveUp(over) })
 	return clients.Wait()
+}
+
+// giveUp ends a run whose load is far more than what is acknowledged, which goes on until all that was due is sent: when there has been as much time again
+// after the window as until its end, and no less than twice Patience.
+func (r *trialRun) giveUp(over <-chan struct{}) error {
+	most := max(r.trial.WarmUp+r.trial.Duration, 2*r.trial.Patience)
+	for reach(r.clock, r.clock.Now().Add(time.Second), over) {
+		if r.clock.Now().Sub(r.in.until()) > most {
+			return fmt.Errorf("bench: %v after the window not all that was due in it is acknowledged: the rate is far above what the nodes take", most)
+		}
+	}
+	return nil
 }
 
 // producers makes them and connects them.

@@ -26,6 +26,7 @@ type Values struct {
 const (
 	valueBytesMax = 1_000_000
 	linesBytesMax = 64 << 20
+	weightMax     = 1e9 // of a size, to another; their sum is a number
 )
 
 // ParseValues reads what --size may be:
@@ -76,10 +77,7 @@ func parseSize(text string) (int, error) {
 }
 
 func checkSize(n int) error {
-	if n < stampBytes || n > valueBytesMax {
-		return fmt.Errorf("from %d to %d bytes", stampBytes, valueBytesMax)
-	}
-	return nil
+	return valueSizes.Check("bytes of a value", n)
 }
 
 func parseSizes(text, between string) (a, b int, err error) {
@@ -123,8 +121,8 @@ func (v *Values) weighted(text string) error {
 			return err
 		}
 		w, err := strconv.ParseFloat(weight, 64)
-		if err != nil || !(w > 0) || math.IsInf(w, 0) {
-			return fmt.Errorf("%q is no weight above 0", weight)
+		if err != nil || !(w >= 1/weightMax && w <= weightMax) {
+			return fmt.Errorf("%q is no weight above 0, to %v", weight, weightMax)
 		}
 		sum += w
 		sizes, upTo = append(sizes, n), append(upTo, sum)

@@ -78,16 +78,8 @@ func (v Verification) Check() error {
 	switch {
 	case len(v.Addresses) == 0 || v.Topic == "":
 		return fmt.Errorf("%w: needs a node and the name of a topic", ErrWorkload)
-	case v.Partitions < 1 || v.ReplicationFactor < 1 && v.ReplicationFactor != -1:
-		return fmt.Errorf("%w: needs partitions and replicas", ErrWorkload)
-	case v.Producers < 1 || v.Rate <= 0 || v.TransactionRecords < 0:
-		return fmt.Errorf("%w: needs a producer and a rate", ErrWorkload)
-	case v.RecordBytes < ledgerHeader:
-		return fmt.Errorf("%w: records of %d bytes: at least %d", ErrWorkload, v.RecordBytes, ledgerHeader)
-	case v.Duration <= 0 || v.Patience <= 0:
-		return fmt.Errorf("%w: needs a duration and a timeout above 0", ErrWorkload)
 	}
-	return nil
+	return v.checkNumbers()
 }
 
 // verifying is a Verification under way.

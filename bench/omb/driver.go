@@ -42,8 +42,9 @@ func ReadDriver(path string) (d *Driver, notes []string, err error) {
 	switch {
 	case d.DriverClass != "" && !slices.Contains(driverClasses, d.DriverClass):
 		return nil, nil, d.fault("driverClass", "%s speaks another protocol than Kafka's; known are %s", d.DriverClass, strings.Join(driverClasses, " and "))
-	case d.ReplicationFactor < 1 && d.ReplicationFactor != -1:
-		return nil, nil, d.fault("replicationFactor", "%d, must be at least 1", d.ReplicationFactor)
+	}
+	if err := bench.Replicas.Check("replicationFactor:", d.ReplicationFactor); err != nil {
+		return nil, nil, fmt.Errorf("%w %s: %w", ErrFile, path, err)
 	}
 	if d.Reset {
 		notes = append(notes, d.note("reset", "not done: no topic but the run's own is touched, which is made and removed"))

@@ -1,6 +1,7 @@
 package omb
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -54,9 +55,6 @@ const (
 	BacklogMax = 1_000
 )
 
-// backlogMaxGB bounds a backlog: 8 EiB would be more bytes than can be counted.
-const backlogMaxGB = 1 << 32
-
 // ReadWorkload reads a file. Notes are about what it says in vain.
 func ReadWorkload(path string) (w *Workload, notes []string, err error) {
 	w = &Workload{KeyDistributor: keyNone, BacklogDrainRatio: 1, WarmupDurationMinutes: 1, path: path}
@@ -70,45 +68,31 @@ func ReadWorkload(path string) (w *Workload, notes []string, err error) {
 }
 
 func (w *Workload) check() error {
-	atLeast := func(least int, fields ...any) error {
-		for i := 0; i < len(fields); i += 2 {
-			if n := fields[i+1].(int); n < least {
-				return fmt.Errorf("%s: %d, must be at least %d", fields[i], n, least)
-			}
-		}
-		return nil
-	}
-	if err := errors.Join(
-		atLeast(1, "topics", w.Topics, "partitionsPerTopic", w.PartitionsPerTopic, "producersPerTopic", w.ProducersPerTopic),
-		atLeast(0, "subscriptionsPerTopic", w.SubscriptionsPerTopic, "consumerPerSubscription", w.ConsumerPerSubscription, "producerRate", w.ProducerRate,
-			"warmupDurationMinutes", w.WarmupDurationMinutes)); err != nil {
-		return firstOf(err)
+	minutes := bench.Range[int]{Least: 1, Most: int(bench.Durations.Most / time.Minute)}
+	if err := cmp.Or(
+		bench.Clients.Check("topics:", w.Topics),
+		bench.PartitionCounts.Check("partitionsPerTopic:", w.PartitionsPerTopic),
+		bench.Clients.Check("producersPerTopic:", w.ProducersPerTopic),
+		bench.Clients.Or0().Check("subscriptionsPerTopic:", w.SubscriptionsPerTopic),
+		bench.Clients.Or0().Check("consumerPerSubscription:", w.ConsumerPerSubscription),
+		bench.Range[int]{Most: int(bench.Rates.Most)}.Check("producerRate:", w.ProducerRate),
+		minutes.Or0().Check("warmupDurationMinutes:", w.WarmupDurationMinutes),
+		minutes.Check("testDurationMinutes:", w.TestDurationMinutes),
+		bench.Range[int64]{Most: bench.Backlogs.Most >> 30}.Check("consumerBacklogSizeGB:", w.ConsumerBacklogSizeGB),
+		bench.Range[float64]{Most: 1}.Check("backlogDrainRatio:", w.BacklogDrainRatio)); err != nil {
+		return err
 	}
 	switch {
 	case w.KeyDistributor != keyNone && w.KeyDistributor != keyRoundRobin && w.KeyDistributor != keyRandomNano:
 		return fmt.Errorf("keyDistributor: %q is none of %s, %s, %s", w.KeyDistributor, keyNone, keyRoundRobin, keyRandomNano)
-	case w.ConsumerBacklogSizeGB < 0 || w.ConsumerBacklogSizeGB > backlogMaxGB:
-		return fmt.Errorf("consumerBacklogSizeGB: %d, must be from 0 to %d", w.ConsumerBacklogSizeGB, backlogMaxGB)
-	case !(w.BacklogDrainRatio >= 0 && w.BacklogDrainRatio <= 1):
-		return fmt.Errorf("backlogDrainRatio: %v, must be from 0 to 1", w.BacklogDrainRatio)
 	case w.ConsumerBacklogSizeGB > 0 && (w.SubscriptionsPerTopic == 0 || w.ConsumerPerSubscription == 0):
 		return fmt.Errorf("consumerBacklogSizeGB: %d: without consumers nobody drains it", w.ConsumerBacklogSizeGB)
-	case w.TestDurationMinutes < 1:
-		return fmt.Errorf("testDurationMinutes: %d: a run for ever is none: give a number above 0", w.TestDurationMinutes)
 	case w.UseRandomizedPayloads && w.RandomizedPayloadPoolSize < 1:
 		return errors.New("randomizedPayloadPoolSize: useRandomizedPayloads needs at least 1")
 	case !w.UseRandomizedPayloads && w.PayloadFile == "":
 		return errors.New("payloadFile: none, and useRandomizedPayloads is not true: nothing says what messages carry")
 	}
 	return nil
-}
-
-// firstOf is the first line of joined errors: one fault at a time.
-func firstOf(err error) error {
-	if joined, is := err.(interface{ Unwrap() []error }); is {
-		return joined.Unwrap()[0]
-	}
-	return err
 }
 
 // vain are notes about fields that have no effect beside others, there as here.

@@ -53,8 +53,9 @@ var shown = []float64{0.5, 0.8, 0.95}
 // Check says what is wrong with it; errors wrap bench.ErrWorkload.
 func (q *Quick) Check() error {
 	t := q.Trial
-	if t.Client = bench.ClientRaw; q.Duration < 3*time.Second {
-		return fmt.Errorf("%w: %v for all of it: at least 3s", bench.ErrWorkload, q.Duration)
+	t.Client = bench.ClientRaw
+	if err := (bench.Range[time.Duration]{Least: 3 * time.Second, Most: bench.Durations.Most}).Check("duration of all of it", q.Duration); err != nil {
+		return err
 	}
 	t.Duration, t.Topic = q.Duration, "any"
 	return t.Check()

@@ -51,8 +51,8 @@ row of the same target differ.`,
 		if bootstrapGiven(cmd) {
 			return wrongUse(cmd, "the targets are arguments: --bootstrap has no place here")
 		}
-		if f.pairs < 1 {
-			return wrongUse(cmd, "--pairs %d: at least 1, and 4 for a verdict", f.pairs)
+		if err := bench.Repeats.Check("--pairs", f.pairs); err != nil {
+			return wrongLoad(cmd, err)
 		}
 		limits, err := parseFailIf(cmd, f.failIf)
 		if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -175,7 +176,7 @@ func parseFailIf(cmd *cobra.Command, texts []string) (limits []failIf, err error
 			return nil, wrongLoad(cmd, fmt.Errorf("--fail-if %q: %w", text, err))
 		}
 		percent, err := strconv.ParseFloat(strings.TrimSuffix(text[at+1:], "%"), 64)
-		if up := text[at] == '>'; err != nil || !strings.HasSuffix(text, "%") || percent < 0 == up && percent != 0 || percent <= -100 {
+		if up := text[at] == '>'; err != nil || !strings.HasSuffix(text, "%") || percent < 0 == up && percent != 0 || !(percent > -100 && percent < math.Inf(1)) {
 			return nil, wrongUse(cmd, "--fail-if %q: as p99>+5%% or rate<-5%%", text)
 		}
 		if up := text[at] == '>'; up == m.MoreBetter {

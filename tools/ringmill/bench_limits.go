@@ -39,8 +39,8 @@ func (a *app) benchLimitsCommand(measure func(context.Context, limits.Options) (
 	completeFlag(cmd, "each")
 	_ = cmd.MarkFlagDirname("dir")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if o.Each <= 0 {
-			return wrongUse(cmd, "--each %v: must be above 0", o.Each)
+		if err := bench.Durations.Check("--each", o.Each); err != nil {
+			return wrongLoad(cmd, err)
 		}
 		if err := checkDir(cmd, o.Dir); err != nil {
 			return err

@@ -39,10 +39,10 @@ func (a *app) readOMB(cmd *cobra.Command, f *benchRunFlags) error {
 	if f.omb.workload != "" {
 		workload, vain, err := omb.ReadWorkload(f.omb.workload)
 		if err != nil {
-			return wrongUse(cmd, "--workload: %s", err)
+			return wrongLoad(cmd, fmt.Errorf("--workload: %w", err))
 		}
 		if settings, err = workload.Settings(); err != nil {
-			return wrongUse(cmd, "--workload: %s", err)
+			return wrongLoad(cmd, fmt.Errorf("--workload: %w", err))
 		}
 		f.omb.workloadName, notes = workload.Name, vain
 		f.omb.search = workload.ProducerRate == 0 && !cmd.Flags().Changed("rate")
@@ -53,11 +53,11 @@ func (a *app) readOMB(cmd *cobra.Command, f *benchRunFlags) error {
 	if f.omb.driver != "" {
 		driver, vain, err := omb.ReadDriver(f.omb.driver)
 		if err != nil {
-			return wrongUse(cmd, "--driver: %s", err)
+			return wrongLoad(cmd, fmt.Errorf("--driver: %w", err))
 		}
 		more, access, vainToo, err := driver.Settings()
 		if err != nil {
-			return wrongUse(cmd, "--driver: %s", err)
+			return wrongLoad(cmd, fmt.Errorf("--driver: %w", err))
 		}
 		f.omb.driverName, settings, notes = driver.Name, append(settings, more...), slices.Concat(notes, vain, vainToo)
 		a.client.access.from(cmd, access)

@@ -126,7 +126,7 @@ func (f *benchSweepFlags) plan(cmd *cobra.Command, client *clientFlags) (points 
 		return nil, nil, err
 	}
 	switch {
-	case len(bounds) > 0 && f.trial.Rate <= 0:
+	case len(bounds) > 0 && f.trial.Rate == 0:
 		return nil, nil, wrongUse(cmd, "a search with --bound begins at --rate, which must be above 0")
 	case len(bounds) == 0 && len(f.over) == 0:
 		return nil, nil, wrongUse(cmd, "nothing to sweep: give --bound, --over or both")
@@ -136,8 +136,9 @@ func (f *benchSweepFlags) plan(cmd *cobra.Command, client *clientFlags) (points 
 		return nil, nil, wrongUse(cmd, "--node-metrics has no place beside --over loops: those of the nodes that are started are read")
 	case !f.startsNodes() && f.given():
 		return nil, nil, wrongUse(cmd, "--serve and --dir are of nodes that are started, for --over loops=…")
-	case f.precision <= 0 || f.repeats < 1 || f.to < 0:
-		return nil, nil, wrongUse(cmd, "--precision must be above 0, --repeats at least 1, --to not below 0")
+	}
+	if err := cmp.Or(bench.Percents.Check("--precision", f.precision), bench.Repeats.Check("--repeats", f.repeats), bench.Rates.Or0().Check("--to", f.to)); err != nil {
+		return nil, nil, wrongLoad(cmd, err)
 	}
 	if err := f.check(cmd); err != nil {
 		return nil, nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,11 +99,12 @@ func (f *benchTuneFlags) plan(cmd *cobra.Command, client *clientFlags) (bounds [
 	if bounds, err = parseBounds(cmd, f.bounds, f.trial.Consumers); err != nil {
 		return nil, nil, err
 	}
+	if err := cmp.Or(bench.Percents.Check("--precision", f.precision), bench.Rates.Or0().Check("--to", f.to), bench.Repeats.Check("--pairs", f.pairs), bench.Repeats.Check("--passes", f.passes)); err != nil {
+		return nil, nil, wrongLoad(cmd, err)
+	}
 	switch {
-	case len(bounds) == 0 || f.trial.Rate <= 0:
+	case len(bounds) == 0 || f.trial.Rate == 0:
 		return nil, nil, wrongUse(cmd, "a search needs --bound, and begins at --rate, which must be above 0")
-	case f.precision <= 0 || f.to < 0 || f.pairs < 1 || f.passes < 1:
-		return nil, nil, wrongUse(cmd, "--precision must be above 0, --to not below 0, --pairs and --passes at least 1")
 	case f.running && f.given():
 		return nil, nil, wrongUse(cmd, "--running starts no node: --serve and --dir have no place beside it")
 	case !f.running && bootstrapGiven(cmd):
