@@ -18,6 +18,9 @@ var ErrVanished = errors.New("bench: the topic vanished")
 // ErrSilent says that nothing was acknowledged or fetched for as long as a run has patience.
 var ErrSilent = errors.New("bench: no progress")
 
+// ErrLeftBehind says that a topic of a run could not be removed; who gets it has to tell which.
+var ErrLeftBehind = errors.New("it may be left behind")
+
 // askTimeout bounds one question to a node, removeRetryWait is how often it is asked whether a topic came to be after all.
 const (
 	askTimeout      = 10 * time.Second
@@ -179,7 +182,7 @@ func (c *cluster) clean(ctx context.Context, made creation) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
 	if err := c.remove(ctx, made); err != nil {
-		return fmt.Errorf("bench: topic %s could not be removed, it may be left behind: %w", c.topic, err)
+		return fmt.Errorf("bench: topic %s could not be removed, %w: %w", c.topic, ErrLeftBehind, err)
 	}
 	return nil
 }

@@ -201,15 +201,24 @@ func benchTopic() string { return "ringmill-bench-" + strings.ToLower(rand.Text(
 // benchOnce is one of several runs of a command, on a topic of its own. The error says why there is no result at all, or that the user
 // has had enough; a run that broke off is partial.
 func benchOnce(ctx context.Context, t bench.Trial) (*bench.Report, error) {
+	r, err := benchEnded(ctx, t)
+	if r == nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// benchEnded is benchOnce with the error of a run that broke off or left its topic behind, too.
+func benchEnded(ctx context.Context, t bench.Trial) (*bench.Report, error) {
 	t.Topic = benchTopic()
 	outcome, err := t.Run(ctx)
 	switch {
-	case outcome == nil:
+	case outcome == nil, ctx.Err() != nil && errors.Is(err, bench.ErrLeftBehind):
 		return nil, err
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
-	return t.Report(outcome, err), nil
+	return t.Report(outcome, err), err
 }
 
 // benchPlan is --dry-run.

@@ -200,6 +200,7 @@ func (a *app) benchTune(ctx context.Context, f *benchTuneFlags, bounds []bench.B
 	if errors.Is(err, tune.ErrNoBaseline) && t.doubt != "" {
 		err = fmt.Errorf("%w: %s", errInvalid, t.doubt)
 	}
+	err = t.told(err)
 	r.Command = command
 	for _, b := range bounds {
 		r.Bounds = append(r.Bounds, b.String())
@@ -220,6 +221,7 @@ type tuner struct {
 	to        float64
 	precision float64
 	doubt     string  // why no rate held where that was the client's fault, and not the node's
+	left      []error // what runs say that left a topic behind
 	from      float64 // where the next search begins: near where the last one ended, and not below the load's rate
 	with      func(ctx context.Context, settings []bench.Setting) (target, error)
 }
@@ -273,9 +275,12 @@ func (t *tuner) try(ctx context.Context, at target, rate float64) (score tune.Sc
 		}
 		return bench.UsedCPU()
 	}
-	report, err := benchOnce(ctx, trial)
-	if err != nil {
+	report, err := benchEnded(ctx, trial)
+	if report == nil {
 		return score, "", err
+	}
+	if errors.Is(err, bench.ErrLeftBehind) {
+		t.left = append(t.left, err)
 	}
 	broken = bench.Held(report, t.bounds)
 	if report.Verdict == bench.VerdictInvalid && report.LostRequests == 0 {
@@ -289,6 +294,10 @@ func (t *tuner) try(ctx context.Context, at target, rate float64) (score tune.Sc
 	}
 	return score, broken, nil
 }
+
+// told is the error of a search with those of its runs that somebody has to clean up after: a rate that does not hold is no error of a search, and what such
+// a run says would be lost.
+func (t *tuner) told(err error) error { return errors.Join(append([]error{err}, t.left...)...) }
 
 // benchTuned is the result for people.
 func benchTuned(w io.Writer, r *tune.Result) {
