@@ -84,7 +84,7 @@ func TestANodeIsTakenOutByCommands(t *testing.T) {
 	awaitReplicas(t, c.Nodes[0], both, func(p *kmsg.MetadataResponseTopicPartition) bool { return !slices.Contains(p.Replicas, 4) })
 	contains(t, command(t, c, "node", "unregister", "4", "--leave-replicas", "--dry-run"), "would be registered no more")
 	contains(t, command(t, c, "node", "unregister", "4", "--leave-replicas"),
-		"node 4 is registered no more", "1 replicas stay assigned to it", "ringmill cluster voters remove 4")
+		"node 4 is registered no more", "1 replica stays assigned to it", "ringmill cluster voters remove 4")
 	contains(t, refusedCommand(t, c, "node", "unregister", "4", "--leave-replicas"), "BROKER_ID_NOT_REGISTERED")
 	contains(t, refusedCommand(t, c, "node", "drain", "4"), "1 partition has no leader to be copied from")
 	contains(t, command(t, c, "cluster", "status"), "voter 4 of the metadata quorum is no node", "ringmill cluster voters remove 4")
