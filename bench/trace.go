@@ -5,9 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +24,7 @@ type trace struct {
 // (1250ms); of a line that begins with a plus sign it is the gap to the line before. Empty lines and those that begin with # are passed over.
 // Errors wrap ErrWorkload.
 func readTrace(path string) (*trace, error) {
-	text, err := readTraceFile(path)
+	text, err := ReadFile(path, traceBytesMax)
 	if err != nil {
 		return nil, fmt.Errorf("%w: trace: %w", ErrWorkload, err)
 	}
@@ -35,19 +33,6 @@ func readTrace(path string) (*trace, error) {
 		return nil, fmt.Errorf("%w: trace %s: %w", ErrWorkload, path, err)
 	}
 	return t, nil
-}
-
-func readTraceFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, traceBytesMax+1))
-	if len(text) > traceBytesMax {
-		return nil, fmt.Errorf("%s: more than %d MiB", path, traceBytesMax>>20)
-	}
-	return text, err
 }
 
 // read takes the instants of a file's lines.
@@ -64,7 +49,7 @@ func (t *trace) read(text []byte) error {
 		case err != nil:
 			return fmt.Errorf("line %d: %w", number, err)
 		case at < last && len(t.at) > 0:
-			return fmt.Errorf("line %d: %q is before the line above it", number, line)
+			return fmt.Errorf("line %d: %q is before the line above it", number, beginning(line))
 		}
 		last = at
 		t.at = append(t.at, float64(at))
@@ -91,7 +76,7 @@ func traceInstant(line string, last time.Duration) (time.Duration, error) {
 	if err != nil {
 		seconds, notSeconds := strconv.ParseFloat(number, 64)
 		if notSeconds != nil || !(math.Abs(seconds) < math.MaxInt64/1e9) { // a NaN is not, too
-			return 0, fmt.Errorf("%q: seconds, as 1.25, or a time with its unit, as 1250ms; +0.5 of a gap", line)
+			return 0, fmt.Errorf("%q: seconds, as 1.25, or a time with its unit, as 1250ms; +0.5 of a gap", beginning(line))
 		}
 		at = time.Duration(math.Round(seconds * 1e9))
 	}
@@ -99,11 +84,20 @@ func traceInstant(line string, last time.Duration) (time.Duration, error) {
 	case !gap:
 		return at, nil
 	case at < 0:
-		return 0, fmt.Errorf("%q: a gap below zero", line)
+		return 0, fmt.Errorf("%q: a gap below zero", beginning(line))
 	case last > math.MaxInt64-at:
-		return 0, fmt.Errorf("%q: beyond what can be counted", line)
+		return 0, fmt.Errorf("%q: beyond what can be counted", beginning(line))
 	}
 	return last + at, nil
+}
+
+// beginning is what an error shows of a line, which may be one of a file that has no lines at all.
+func beginning(line string) string {
+	const most = 40
+	if len(line) > most {
+		return line[:most] + "…"
+	}
+	return line
 }
 
 // rate is the records a second that were recorded.

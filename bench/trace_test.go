@@ -73,17 +73,18 @@ func TestTraceOfRequests(t *testing.T) {
 
 func TestUnusableTraces(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                   "two instants",
-		"1\n":                "two instants",
-		"1\n1\n1\n":          "two instants",
-		"1\nx\n":             `line 2: "x": seconds`,
-		"2\n\n1\n":           `line 3: "1" is before`,
-		"0\n+-1s\n":          "a gap below zero",
-		"0\nNaN\n":           "line 2",
-		"0\n1e300\n":         "line 2",
-		"9e9\n+9e9\n":        "beyond",
-		"0\n1 second\n":      "line 2",
-		"0\n1;2\n0.5 # no\n": "line 2",
+		"":                                  "two instants",
+		"1\n":                               "two instants",
+		"1\n1\n1\n":                         "two instants",
+		"1\nx\n":                            `line 2: "x": seconds`,
+		"2\n\n1\n":                          `line 3: "1" is before`,
+		"0\n+-1s\n":                         "a gap below zero",
+		"0\nNaN\n":                          "line 2",
+		"0\n1e300\n":                        "line 2",
+		"9e9\n+9e9\n":                       "beyond",
+		strings.Repeat("\x00", 1000) + "\n": "line 1: \"" + strings.Repeat(`\x00`, 40) + "…\": seconds",
+		"0\n1 second\n":                     "line 2",
+		"0\n1;2\n0.5 # no\n":                "line 2",
 	} {
 		if _, err := ParseArrival(traceOf(t, text)); !errors.Is(err, ErrWorkload) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)

@@ -143,7 +143,7 @@ func (v *Values) weighted(text string) error {
 
 // payload is one value: a file.
 func (v *Values) payload(path string) error {
-	value, err := os.ReadFile(path)
+	value, err := ReadFile(path, valueBytesMax)
 	if err != nil {
 		return err
 	}

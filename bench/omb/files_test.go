@@ -271,3 +271,13 @@ func TestUnusableDrivers(t *testing.T) {
 		}
 	}
 }
+
+// A file that does not end is not read to its end.
+func TestFilesWithoutEnd(t *testing.T) {
+	if _, _, err := omb.ReadWorkload("/dev/zero"); err == nil || !strings.Contains(err.Error(), "more than 4194304 bytes") {
+		t.Error(err)
+	}
+	if _, _, err := omb.ReadDriver("/dev/zero"); err == nil || !strings.Contains(err.Error(), "more than 4194304 bytes") {
+		t.Error(err)
+	}
+}

@@ -3,17 +3,21 @@ package omb
 import (
 	"errors"
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/ringmill/ringmill/bench"
 )
+
+// yamlBytesMax bounds a file: those of OpenMessaging Benchmark have less than 2 KiB.
+const yamlBytesMax = 4 << 20
 
 // readYAML reads a file of one mapping into a struct by the names of its yaml tags. Keys that it has no field for are told in notes:
 // OpenMessaging Benchmark passes over them too, and a misspelt one should not go unseen.
 func readYAML(path string, into any) (notes []string, err error) {
-	text, err := os.ReadFile(path)
+	text, err := bench.ReadFile(path, yamlBytesMax)
 	if err != nil {
 		return nil, err
 	}

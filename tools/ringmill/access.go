@@ -57,7 +57,7 @@ func (f *accessFlags) dialer(timeout time.Duration) (func(ctx context.Context, n
 	}
 	config := &tls.Config{InsecureSkipVerify: f.insecure} // only where the user has said so
 	if f.ca != "" {
-		text, err := os.ReadFile(f.ca)
+		text, err := bench.ReadFile(f.ca, fileBytesMax)
 		if err != nil {
 			return nil, err
 		}
@@ -77,6 +77,9 @@ func (f *accessFlags) dialer(timeout time.Duration) (func(ctx context.Context, n
 	return d.DialContext, nil
 }
 
+// fileBytesMax bounds a file of certificates, or of a password.
+const fileBytesMax = 16 << 20
+
 // authentication is the mechanism; nil if there is to be none.
 func (f *accessFlags) authentication() (sasl.Mechanism, error) {
 	if f.mechanism == "" {
@@ -87,7 +90,7 @@ func (f *accessFlags) authentication() (sasl.Mechanism, error) {
 	}
 	password := cmp.Or(f.password, os.Getenv(passwordVariable))
 	if f.file != "" {
-		text, err := os.ReadFile(f.file)
+		text, err := bench.ReadFile(f.file, fileBytesMax)
 		if err != nil {
 			return nil, err
 		}

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/ringmill/ringmill/bench"
 )
 
 // resetFlags say which offsets of a group are to go where.
@@ -127,9 +128,12 @@ func readTime(text string) (ms int64, err error) {
 	return ms, nil
 }
 
+// planBytesMax bounds a plan: a million partitions' lines.
+const planBytesMax = 256 << 20
+
 // readPlan reads what group reset -o json wrote.
 func readPlan(name string) (map[partition]int64, error) {
-	text, err := os.ReadFile(name)
+	text, err := bench.ReadFile(name, planBytesMax)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, cause(err))
 	}
