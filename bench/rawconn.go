@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -84,11 +85,11 @@ func (c *RawConn) receive(answer kmsg.Response) error {
 	}
 	size := int(int32(binary.BigEndian.Uint32(head[:]))) - 4
 	c.awaited++
-	if got := int32(binary.BigEndian.Uint32(head[4:])); got != c.awaited {
-		return fmt.Errorf("bench: answer to request %d came in place of %d", got, c.awaited)
-	}
-	if size < 0 || size > answerBytesMax {
-		return fmt.Errorf("bench: an answer of %d bytes", size)
+	if err := c.checkHead(size, int32(binary.BigEndian.Uint32(head[4:]))); err != nil {
+		if c.awaited == 1 { // no answer before it was one
+			return fmt.Errorf("%w: %w", ErrNotKafka, err)
+		}
+		return fmt.Errorf("bench: %w", err)
 	}
 	if cap(c.body) < size {
 		c.body = make([]byte, size)
@@ -98,6 +99,20 @@ func (c *RawConn) receive(answer kmsg.Response) error {
 		return fmt.Errorf("bench: receive: %w", err)
 	}
 	return c.decode(answer)
+}
+
+// ErrNotKafka says that the first answer of a connection is none of Kafka's protocol.
+var ErrNotKafka = errors.New("bench: what answers does not speak Kafka's protocol")
+
+// checkHead says what is wrong with an answer's size without its head, or with its correlation id.
+func (c *RawConn) checkHead(size int, correlation int32) error {
+	if correlation != c.awaited {
+		return fmt.Errorf("answer to request %d came in place of %d", correlation, c.awaited)
+	}
+	if size < 0 || size > answerBytesMax {
+		return fmt.Errorf("an answer of %d bytes", size)
+	}
+	return nil
 }
 
 func (c *RawConn) decode(answer kmsg.Response) error {

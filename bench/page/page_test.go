@@ -150,6 +150,7 @@ func TestSweepsAndComparisonsOfAllKinds(t *testing.T) {
 		}), "records/s, 99\u00a0% within", "does not hold"},
 		"a sweep that no rate holds": {sweep(func(s *bench.Sweep) { s.Points = s.Points[2:] }), "linger=50ms: no rate holds: p99 is 9s", `id="section-rates"`},
 		"a sweep that broke off":     {sweep(func(s *bench.Sweep) { s.Points[1].Runs, s.Points[1].Found = nil, nil }), "it broke off before there was a run", "holds at"},
+		"a search that broke off":    {sweep(func(s *bench.Sweep) { s.Points[1].Found = nil }), "it broke off before a rate was found", "NaN"},
 		"a sweep whose nodes told": {sweep(func(s *bench.Sweep) {
 			for i := range s.Points[0].Runs {
 				withBeside(s.Points[0].Runs[i])

@@ -60,6 +60,8 @@ func verdictOfSweep(s *bench.Sweep) verdict {
 			v.Reasons = append(v.Reasons, nameOf(p)+": no rate holds: "+p.Failed)
 		case p.ClientLimited:
 			v.Reasons = append(v.Reasons, nameOf(p)+": the client was the limit, not the node")
+		case p.Found == nil && len(s.Bounds) > 0 && len(p.Runs) > 0:
+			v.Reasons = append(v.Reasons, nameOf(p)+": it broke off before a rate was found")
 		case len(p.Runs) == 0:
 			v.Reasons = append(v.Reasons, nameOf(p)+": it broke off before there was a run")
 		}
@@ -82,6 +84,8 @@ func readingOfPoint(p *bench.SweepPoint, bounds []string) string {
 		return fmt.Sprintf("%s%s holds up to %s records/s; at %s it does not: %s.", name, held, bench.FormatCount(p.Found.Rate), bench.FormatCount(p.Found.Above), p.Found.Broken)
 	case p.Found != nil:
 		return fmt.Sprintf("%s%s holds at %s records/s.", name, held, bench.FormatCount(p.Found.Rate))
+	case held != "":
+		return fmt.Sprintf("%sno rate that holds %s was found before it broke off.", name, held)
 	}
 	rate, _ := median(p, "rate")
 	p99, _ := median(p, "p99")

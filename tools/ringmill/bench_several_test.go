@@ -155,6 +155,13 @@ func TestBenchSweepLoops(t *testing.T) {
 	}
 }
 
+// A search that ended without a rate says so where the rate would be.
+func TestRowOfABrokenSearch(t *testing.T) {
+	if row := benchPointRow(&bench.SweepPoint{}, nil, true); len(row) != 1 || row[0] != "no rate: it broke off" {
+		t.Errorf("row %q", row)
+	}
+}
+
 // A node that does not start says why.
 func TestBenchSweepNoNode(t *testing.T) {
 	var none any

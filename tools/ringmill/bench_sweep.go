@@ -373,7 +373,7 @@ func benchPointRow(p *bench.SweepPoint, shown []bench.Measure, searched bool) (r
 	}
 	runs := p.Shown()
 	if searched && p.Found == nil {
-		return append(row, "no rate: "+p.Failed)
+		return append(row, "no rate: "+cmp.Or(p.Failed, "it broke off"))
 	}
 	if searched {
 		row = append(row, figure(p.Found.Rate)+"/s")
