@@ -50,6 +50,14 @@ func (c *cluster) leadersTimeout() time.Duration {
 	return max(quietMax(c.patience), leadersTimeoutMin)
 }
 
+// answerTimeout is how long a node may take for one answer, the topic's creation among them: no longer than the run has patience.
+func (c *cluster) answerTimeout() time.Duration {
+	if c.patience == 0 {
+		return askTimeout
+	}
+	return min(max(c.patience, leadersTimeoutMin), askTimeout)
+}
+
 // inTurn are the nodes in the order in which they are asked.
 func (c *cluster) inTurn() []string {
 	c.mu.Lock()
@@ -122,19 +130,23 @@ func (c *cluster) create(ctx context.Context, partitions, replicas int, properti
 	asked.Topic, asked.NumPartitions, asked.ReplicationFactor = c.topic, int32(partitions), int16(replicas)
 	for _, address := range c.inTurn() {
 		reached := false
-		err = c.askAt(ctx, address, askTimeout, func(conn *RawConn) error {
+		timeout := c.answerTimeout()
+		err = c.askAt(ctx, address, timeout, func(conn *RawConn) error {
 			if _, err := brokersKnown(conn); err != nil {
 				return err // it does not talk to this client: nothing has been asked for that could come to be
 			}
 			reached = true
-			return createTopic(conn, asked, properties)
+			if err := conn.socket.SetDeadline(time.Now().Add(timeout)); err != nil {
+				return fmt.Errorf("bench: %w", err)
+			}
+			return createTopic(conn, asked, properties, timeout)
 		})
 		if !reached {
 			continue
 		}
 		made.ours = !errors.Is(err, kerr.TopicAlreadyExists)
 		if err != nil && !isAnswer(err) || errors.Is(err, kerr.RequestTimedOut) {
-			made.until = time.Now().Add(createTimeout)
+			made.until = time.Now().Add(timeout)
 		}
 		return made, err
 	}
@@ -166,7 +178,7 @@ func (c *cluster) served(ctx context.Context, partitions int) (bool, error) {
 	}
 	for address, led := range byLeader(leaders, firstPartitions(partitions)) {
 		all := false
-		err := c.askAt(ctx, address, askTimeout, func(conn *RawConn) (err error) {
+		err := c.askAt(ctx, address, c.answerTimeout(), func(conn *RawConn) (err error) {
 			all, err = partitionsServed(conn, c.topic, led)
 			return err
 		})
@@ -252,8 +264,8 @@ func byLeader(leaders map[int32]string, partitions []int32) map[string][]int32 {
 
 // Nodes are the addresses of all nodes where the trial runs, in the order of their ids.
 func (t Trial) Nodes(ctx context.Context) (addresses []string, err error) {
-	c := &cluster{addresses: t.Addresses, dial: authenticating(t.Dial, t.SASL)}
-	err = c.ask(ctx, askTimeout, func(conn *RawConn) error {
+	c := &cluster{addresses: t.Addresses, dial: authenticating(t.Dial, t.SASL), patience: t.Patience}
+	err = c.ask(ctx, c.answerTimeout(), func(conn *RawConn) error {
 		answer, err := Metadata(conn)
 		if err != nil {
 			return err

@@ -14,7 +14,7 @@ func CreateTopic(ctx context.Context, address, name string, partitions int, prop
 	topic := kmsg.NewCreateTopicsRequestTopic()
 	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, int32(partitions), 1
 	return withConn(ctx, address, func(c *RawConn) error {
-		if err := createTopic(c, topic, properties); err != nil {
+		if err := createTopic(c, topic, properties, createTimeout); err != nil {
 			return err
 		}
 		return awaitPartitions(ctx, c, name, partitions)
@@ -30,20 +30,20 @@ func CreateAssignedTopic(ctx context.Context, address, name string, replicas [][
 		assigned.Partition, assigned.Replicas = int32(i), nodes
 		topic.ReplicaAssignment = append(topic.ReplicaAssignment, assigned)
 	}
-	return withConn(ctx, address, func(c *RawConn) error { return createTopic(c, topic, properties) })
+	return withConn(ctx, address, func(c *RawConn) error { return createTopic(c, topic, properties, createTimeout) })
 }
 
-// createTimeout is how long a node may take to make a topic: one that it has not made by then it does not make any more.
+// createTimeout is how long a node may take to make a topic, unless a run has less patience: one that it has not made by then it does not make any more.
 const createTimeout = 10 * time.Second
 
-func createTopic(c *RawConn, topic kmsg.CreateTopicsRequestTopic, properties map[string]string) error {
+func createTopic(c *RawConn, topic kmsg.CreateTopicsRequestTopic, properties map[string]string, timeout time.Duration) error {
 	for key, value := range properties {
 		property := kmsg.NewCreateTopicsRequestTopicConfig()
 		property.Name, property.Value = key, kmsg.StringPtr(value)
 		topic.Configs = append(topic.Configs, property)
 	}
 	req := kmsg.NewPtrCreateTopicsRequest()
-	req.Version, req.TimeoutMillis, req.Topics = 5, int32(createTimeout.Milliseconds()), append(req.Topics, topic)
+	req.Version, req.TimeoutMillis, req.Topics = 5, int32(timeout.Milliseconds()), append(req.Topics, topic)
 	answer, err := c.Do(req)
 	if err != nil {
 		return err
