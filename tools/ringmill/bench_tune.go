@@ -166,7 +166,7 @@ func tunable(processors int) []tune.Property {
 		{Name: "ringmill.engine", Values: []string{"auto", "epoll"}},
 		{Name: "ringmill.loop.spin.us", Values: []string{"0", "20", "100"}},
 		{Name: "ringmill.append.path", Values: []string{"auto", "inline", "ring"}},
-		{Name: "ringmill.journal.bytes", Values: []string{"67108864", "16777216", "268435456"}},
+		{Name: "ringmill.journal.bytes", Values: []string{"67108864", "8388608", "4194304"}},
 		{Name: "ringmill.flush.commit.delay.us", Values: []string{"0", "200", "1000"}},
 		{Name: "ringmill.journal.run.bytes.max", Values: []string{"524288", "65536", "4194304"}},
 		{Name: "ringmill.append.inline.bytes.max", Values: []string{"262144", "65536", "1048576"}},
@@ -208,7 +208,7 @@ func (a *app) benchTune(ctx context.Context, f *benchTuneFlags, bounds []bench.B
 	if f.result != "" {
 		err = errors.Join(err, writeResult(f.result, r))
 	}
-	if failed := a.print(r, func(w io.Writer) { benchTuned(w, r) }); failed != nil {
+	if failed := a.print(r, func(w io.Writer) { benchTuned(w, r, f.to) }); failed != nil {
 		return failed
 	}
 	return benchFault(err)
@@ -254,9 +254,6 @@ func (t *tuner) measure(ctx context.Context, settings []bench.Setting) (score tu
 	if err != nil {
 		return tune.Score{}, err
 	}
-	if len(settings) == 0 && t.to > 0 && found.Rate >= t.to {
-		return tune.Score{}, fmt.Errorf("the properties as they are hold --to, %s records/s: no other can be seen to hold more; give a higher one", bench.FormatCount(t.to))
-	}
 	t.from = max(t.load.trial.Rate, found.Rate*0.8)
 	return scores[found.Rate], nil
 }
@@ -300,7 +297,7 @@ func (t *tuner) try(ctx context.Context, at target, rate float64) (score tune.Sc
 func (t *tuner) told(err error) error { return errors.Join(append([]error{err}, t.left...)...) }
 
 // benchTuned is the result for people.
-func benchTuned(w io.Writer, r *tune.Result) {
+func benchTuned(w io.Writer, r *tune.Result, to float64) {
 	if r.Baseline.Rate > 0 {
 		fmt.Fprintf(w, "as it is: %s; the same again differs by up to %s\n", r.Baseline, percentage(r.Noise))
 	}
@@ -320,9 +317,12 @@ func benchTuned(w io.Writer, r *tune.Result) {
 	if len(rows) > 0 {
 		table(w, []string{"PROPERTY", "FROM", "RATE BY", "PAIRS", "RECORDS/S", "P99 AT IT", "CPU A GB", ""}, rows)
 	}
-	if r.Error != "" {
+	switch {
+	case r.Error != "":
 		fmt.Fprintf(w, "BROKE OFF: %s\n", r.Error)
-	} else if len(r.Set) == 0 {
+	case to > 0 && r.Baseline.Rate >= to:
+		fmt.Fprintf(w, "the properties as they are hold --to, %s records/s: nothing could be seen to hold more\n", bench.FormatCount(to))
+	case len(r.Set) == 0:
 		fmt.Fprintln(w, "nothing gains more than the noise: leave the properties as they are")
 	}
 	if len(r.Set) == 0 {
