@@ -4,14 +4,24 @@ import (
 	"bufio"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 )
 
+// hangUpsArrive has what the test starts take SIGHUP as it does by default, also where the tests run under nohup: of a signal that is taken, and not
+// ignored, a child begins with the default.
+func hangUpsArrive(t *testing.T) {
+	taken := make(chan os.Signal, 1)
+	signal.Notify(taken, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(taken) })
+}
+
 // What a run has made is removed when its terminal goes away, twice as of a shell, and when nobody reads what it says; and what it has started ends.
 func TestEndsLeaveNothingBehind(t *testing.T) {
+	hangUpsArrive(t)
 	hangUp := func(p *os.Process, _ io.Closer) error { return p.Signal(syscall.SIGHUP) }
 	twice := func(p *os.Process, out io.Closer) error {
 		if err := hangUp(p, out); err != nil {
@@ -73,10 +83,12 @@ func TestEndsLeaveNothingBehind(t *testing.T) {
 
 // A node stops as it does at SIGTERM when its terminal goes away.
 func TestServeEndsWithItsTerminal(t *testing.T) {
+	hangUpsArrive(t)
 	n := startNode(t)
 	if err := n.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
+	defer time.AfterFunc(time.Minute, func() { _ = n.cmd.Process.Kill() }).Stop()
 	if err := n.cmd.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, n.stderr.String())
 	}
