@@ -264,7 +264,7 @@ func byLeader(leaders map[int32]string, partitions []int32) map[string][]int32 {
 
 // Nodes are the addresses of all nodes where the trial runs, in the order of their ids.
 func (t Trial) Nodes(ctx context.Context) (addresses []string, err error) {
-	c := &cluster{addresses: t.Addresses, dial: authenticating(t.Dial, t.SASL), patience: t.Patience}
+	c := t.cluster("")
 	err = c.ask(ctx, c.answerTimeout(), func(conn *RawConn) error {
 		answer, err := Metadata(conn)
 		if err != nil {

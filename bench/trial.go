@@ -301,9 +301,14 @@ func (t *Trial) checkClient() error {
 	return err
 }
 
+// cluster is where a topic of the trial is, or with "" none yet.
+func (t *Trial) cluster(topic string) *cluster {
+	return &cluster{addresses: t.Addresses, dial: authenticating(t.Dial, t.SASL), topic: topic, patience: t.Patience}
+}
+
 // CreateTopic makes a topic of one replica where the trial runs, and returns when it is served.
 func (t Trial) CreateTopic(ctx context.Context, name string, partitions int) error {
-	c := &cluster{addresses: t.Addresses, dial: authenticating(t.Dial, t.SASL), topic: name, patience: t.Patience}
+	c := t.cluster(name)
 	if _, err := c.create(ctx, partitions, 1, nil); err != nil {
 		return err
 	}
@@ -326,7 +331,7 @@ func (t Trial) Run(ctx context.Context) (*Outcome, error) {
 	}
 	r := &trialRun{trial: &t, clock: t.Clock}
 	for _, name := range t.topicNames() {
-		r.topics = append(r.topics, &cluster{addresses: t.Addresses, dial: authenticating(t.Dial, t.SASL), topic: name, patience: t.Patience})
+		r.topics = append(r.topics, t.cluster(name))
 	}
 	made, err := r.createTopics(ctx)
 	if err == nil {
