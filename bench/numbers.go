@@ -64,12 +64,9 @@ func (r Range[T]) Or0() Range[T] {
 	return r
 }
 
-// firstFault is the first error that there is.
-func firstFault(faults ...error) error { return cmp.Or(faults...) }
-
 // checkNumbers says which number of the trial is outside its range.
 func (t *Trial) checkNumbers() error {
-	return firstFault(
+	return cmp.Or(
 		Rates.Or0().Check("rate", t.Rate),
 		Durations.Check("duration", t.Duration),
 		Durations.from(0).Check("warm-up", t.WarmUp),
@@ -94,7 +91,7 @@ const verifiedStreams = 1_000_000
 
 // checkNumbers says which number of the verification is outside its range.
 func (v *Verification) checkNumbers() error {
-	return firstFault(
+	return cmp.Or(
 		Rates.Check("rate", v.Rate),
 		Durations.Check("duration", v.Duration),
 		Durations.Check("timeout", v.Patience),
