@@ -13,7 +13,7 @@ import (
 )
 
 // TestNoWaitReaderShort: bytes of which only the first page is in the page cache are such as would block, not the end of the file, which a
-// fetch would take for damage.
+// fetch would take for damage. The kernel begins to read what it refuses to wait for, so a fast disk may give many of them after all.
 func TestNoWaitReaderShort(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
 	if err != nil {
@@ -21,28 +21,37 @@ func TestNoWaitReaderShort(t *testing.T) {
 	}
 	defer f.Close()
 	page := int64(os.Getpagesize())
-	fd := int(f.Fd())
-	if _, err := f.Write(make([]byte, 2*page)); err != nil {
+	fd, size := int(f.Fd()), 4<<20+page
+	if _, err := f.Write(make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	forgotten(t, f, 0, 2*page)
+	b := make([]byte, 4<<20)
+	if n, err := (noWaitReader{fd}).ReadAt(b, size-10); n != 10 || !errors.Is(err, segment.ErrWouldBlock) {
+		t.Fatalf("at the end: %d bytes, %v, want 10 and %v", n, err, segment.ErrWouldBlock)
+	}
 	if err := unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM); err != nil { // no read-ahead
 		t.Fatal(err)
 	}
-	var b [100]byte
-	if _, err := f.ReadAt(b[:], 0); err != nil {
-		t.Fatal(err)
+	for range 20 {
+		forgotten(t, f, 0, size)
+		if _, err := f.ReadAt(b[:1], 0); err != nil {
+			t.Fatal(err)
+		}
+		if cached, _, err := iouring.Cachestat(fd, page, size-page); err != nil || cached != 0 {
+			t.Skipf("the file system reads ahead: %v", err)
+		}
+		switch n, err := (noWaitReader{fd}).ReadAt(b, page-10); {
+		case n == len(b) && err == nil: // it was read meanwhile
+		case n == len(b) || !errors.Is(err, segment.ErrWouldBlock):
+			t.Fatalf("%d bytes, %v, want %v", n, err, segment.ErrWouldBlock)
+		default:
+			return
+		}
 	}
-	if cached, _, err := iouring.Cachestat(fd, page, page); err != nil || cached != 0 {
-		t.Skipf("the file system reads ahead: %v", err)
-	}
-	n, err := noWaitReader{fd}.ReadAt(b[:], page-10)
-	if n != 10 && n != 0 || !errors.Is(err, segment.ErrWouldBlock) {
-		t.Fatalf("%d bytes, %v, want 10 and %v", n, err, segment.ErrWouldBlock)
-	}
+	t.Skip("the disk gives a page before a read without waiting is back")
 }
 
 // forgotten takes bytes of a file, which are on disk, out of the page cache. It skips the test where that cannot be done.
