@@ -428,9 +428,8 @@ type journalTarget struct {
 func (n *Node) journalConfig() segment.JournalConfig {
 	var salt [8]byte
 	_, _ = rand.Read(salt[:])
-	cfg := segment.JournalConfig{Bytes: n.Config().JournalBytes, Truncations: n.cluster != nil, Salt: binary.BigEndian.Uint64(salt[:])}
-	cfg.TrackBytes = min(segment.DefaultJournalTrackBytes, cfg.Bytes/2)
-	return cfg
+	c := n.Config()
+	return segment.JournalConfig{Bytes: c.JournalBytes, EntryMax: c.JournalRunBytesMax, Truncations: n.cluster != nil, Salt: binary.BigEndian.Uint64(salt[:])}
 }
 
 // journalError says what an operator can do about a journal that cannot be replayed.

@@ -147,9 +147,10 @@ func TestJournalRunBytesMax(t *testing.T) {
 		{"ringmill.journal.run.bytes.max=0", 1, false},
 		{"ringmill.journal.run.bytes.max=1048576", 600 << 10, true}, // of the tests' journal a half has 2 MiB
 		{"ringmill.journal.run.bytes.max=8388608", 2 << 20, false},
+		{"ringmill.journal.run.bytes.max=8388608 ringmill.journal.bytes=33554432", 7 << 20, true}, // more than the default track has
 	} {
 		t.Run(fmt.Sprint(c.set, " ", c.bytes), func(t *testing.T) {
-			tn := startNode(t, nodeOptions{set: []string{c.set, "message.max.bytes=4194304"}})
+			tn := startNode(t, nodeOptions{set: append(strings.Fields(c.set), "message.max.bytes=8388608")})
 			tn.createTopic("a", 1)
 			tn.dial().mustProduce("a", 0, batch(strings.Repeat("x", c.bytes)))
 			p, journaled := tn.partition("a", 0), false

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// DefaultJournalTrackBytes is the default track: a few milliseconds to fill with zeros, and room for any batch that is
-	// worth journalling (a larger one costs its own fdatasync little).
-	DefaultJournalTrackBytes = 8 << 20
+	// DefaultJournalTrackBytes is the default track: what a checkpoint puts on disk at once, and the next syncs wait for, is about
+	// as much; and there is room for any batch that is worth journalling (a larger one costs its own fdatasync little).
+	DefaultJournalTrackBytes = 4 << 20
 	// DefaultJournalBytes is the size that a journal grows to where checkpoints take longer than a track lasts.
 	DefaultJournalBytes = 64 << 20
 	// journalTracksMin: one is written to while the other one's batches are checkpointed.

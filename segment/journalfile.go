@@ -9,8 +9,10 @@ import (
 
 // JournalConfig sizes a journal.
 type JournalConfig struct {
-	// TrackBytes is the size of a track, rounded up to a page; 0 is DefaultJournalTrackBytes.
+	// TrackBytes is the size of a track, rounded up to a page; 0 is DefaultJournalTrackBytes, or what a batch of EntryMax bytes
+	// needs, and no more than half of Bytes.
 	TrackBytes int64
+	EntryMax   int
 	// Bytes is what the file's tracks may grow to; 0 is DefaultJournalBytes. At least two tracks are made.
 	Bytes int64
 	// Salt must be hard to guess and new with each start (crypto/rand): a client that knew it could write a batch that a
@@ -22,11 +24,11 @@ type JournalConfig struct {
 }
 
 func (c JournalConfig) withDefaults() JournalConfig {
-	if c.TrackBytes == 0 {
-		c.TrackBytes = DefaultJournalTrackBytes
-	}
 	if c.Bytes == 0 {
 		c.Bytes = DefaultJournalBytes
+	}
+	if c.TrackBytes == 0 {
+		c.TrackBytes = min(max(DefaultJournalTrackBytes, int64(c.EntryMax)+journalEntryOverhead), c.Bytes/2)
 	}
 	c.TrackBytes = (c.TrackBytes + journalSlotBytes - 1) &^ (journalSlotBytes - 1)
 	c.TrackBytes = min(max(c.TrackBytes, journalTrackBytesMin), journalTrackBytesMax)
