@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/control/controller"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -122,12 +123,7 @@ func (b *brokerLifecycle) refuse(why error) {
 // heartbeat says that the node lives, and takes what the controller says of it.
 func (b *brokerLifecycle) heartbeat() (time.Duration, error) {
 	c := b.cluster
-	req := kmsg.NewPtrBrokerHeartbeatRequest()
-	req.Version = brokerHeartbeatVersion
-	req.BrokerID, req.BrokerEpoch = int32(c.node.Config().NodeID), b.epoch.Load()
-	req.CurrentMetadataOffset = int64(c.node.Image().Version()) - 1
-	req.WantFence, req.WantShutdown = !b.caughtUp.Load(), b.leaving.Load()
-	tellLacking(req, c.node.lacking.told())
+	req, some, all := b.nextHeartbeat()
 	resp, err := c.askController(req)
 	if err != nil {
 		return 0, err
@@ -141,6 +137,7 @@ func (b *brokerLifecycle) heartbeat() (time.Duration, error) {
 	default:
 		return 0, fmt.Errorf("node: heartbeat: %w", kafkaError(r.ErrorCode))
 	}
+	c.node.lacking.told(some)
 	c.node.compareClocks(r, time.Now())
 	if was := b.fenced.Swap(r.IsFenced); was && !r.IsFenced {
 		slog.Info("the controller lets this node serve", "brokerEpoch", req.BrokerEpoch)
@@ -150,12 +147,29 @@ func (b *brokerLifecycle) heartbeat() (time.Duration, error) {
 		closeOnce(b.released)
 	}
 	switch {
+	case !all:
+		return 0, nil
 	case b.leaving.Load() && !r.ShouldShutdown:
 		return leavingPause, nil
 	case r.IsFenced && b.caughtUp.Load():
 		return brokerRetry, nil
 	}
 	return time.Duration(c.node.Config().BrokerHeartbeatMS) * time.Millisecond, nil
+}
+
+// nextHeartbeat makes a heartbeat, which names some lacking replicas; all says that the controller has been told of each when it answers. Before
+// that the node is not to be let into service: it could be elected for what it has lost.
+func (b *brokerLifecycle) nextHeartbeat() (req *kmsg.BrokerHeartbeatRequest, some []controller.LackingReplica, all bool) {
+	n := b.cluster.node
+	req = kmsg.NewPtrBrokerHeartbeatRequest()
+	req.Version = brokerHeartbeatVersion
+	req.BrokerID, req.BrokerEpoch = int32(n.Config().NodeID), b.epoch.Load()
+	req.CurrentMetadataOffset = int64(n.Image().Version()) - 1
+	caughtUp := b.caughtUp.Load() // before the list is read, which has all that the start has found by then
+	some, all = n.lacking.tell()
+	req.WantFence, req.WantShutdown = !caughtUp || b.fenced.Load() && !all, b.leaving.Load()
+	tellLacking(req, some)
+	return req, some, all
 }
 
 // leavingPause is the pause between the heartbeats of a node that waits to be let go: a few syncs of the metadata's log.

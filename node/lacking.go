@@ -3,17 +3,15 @@ package node
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/ringmill/ringmill/control/controller"
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/lacking"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -30,72 +28,65 @@ import (
 type lackingReplicas struct {
 	node *Node
 	mu   sync.Mutex
-	// all are the replicas with the newest leader epoch in which each may have promised something; mu guards it. Bounded by the partitions of
-	// the node.
-	all map[replicaName]wire.LeaderEpoch
-	// gone are those of which nothing is left here, and nobody else has all. They are begun anew; mu guards it.
-	gone map[replicaName]bool
-	// unsaved says that the file does not say what all does; mu guards it.
+	// list has them; mu guards it. Bounded by the partitions of the node.
+	list *lacking.List
+	// unsaved says that the file does not say what the list does; mu guards it.
 	unsaved bool
 	// saveMu is held while the list is written, so that the last to write it wrote the newest.
 	saveMu sync.Mutex
 }
 
-// replicaName names a replica of this node.
-type replicaName struct {
-	topic wire.TopicID
-	index wire.PartitionIndex
-}
-
 const (
 	lackingName = "lacking"
-	lackingHead = "ringmill lacking replicas 1\n"
-	// lackingToldMax is how many a heartbeat tells of: 24 bytes each. The others come with later ones.
+	// lackingToldMax is how many a heartbeat tells of: 24 bytes each, twice where nothing is left of them. The others come with the next ones.
 	lackingToldMax = 20_000
 	lackingBytes   = 24
 )
 
 func newLackingReplicas(n *Node) *lackingReplicas {
-	return &lackingReplicas{node: n, all: make(map[replicaName]wire.LeaderEpoch), gone: make(map[replicaName]bool)}
+	return &lackingReplicas{node: n, list: lacking.NewList(lackingToldMax)}
 }
 
 // has says whether a replica is among them.
-func (k *lackingReplicas) has(name replicaName) bool {
+func (k *lackingReplicas) has(name lacking.Replica) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, lacking := k.all[name]
-	return lacking
+	return k.list.Has(name)
 }
 
 // set notes what has become of a replica; it reports whether that is news.
-func (k *lackingReplicas) set(name replicaName, since wire.LeaderEpoch, lacking bool) (news bool) {
+func (k *lackingReplicas) set(name lacking.Replica, since wire.LeaderEpoch, lacks bool) (news bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	was, known := k.all[name]
-	if known == lacking && (!lacking || was == since) {
-		return false
-	}
-	if lacking {
-		k.all[name] = since
+	if lacks {
+		news = k.list.Set(name, since)
 	} else {
-		delete(k.all, name)
-		delete(k.gone, name)
+		news = k.list.Remove(name)
 	}
-	k.unsaved = true
-	k.node.metrics.lacking.Store(int64(len(k.all)))
-	return true
+	if news {
+		k.changed()
+	}
+	return news
 }
 
-// told are those that the next heartbeat names: all, or some of them in no order.
-func (k *lackingReplicas) told() (some []controller.LackingReplica) {
+// changed notes that the list is another; mu is held.
+func (k *lackingReplicas) changed() {
+	k.unsaved = true
+	k.node.metrics.lacking.Store(int64(k.list.Len()))
+}
+
+// tell gives those that the next heartbeat names; all says that the controller has been told of each when it answers.
+func (k *lackingReplicas) tell() (some []controller.LackingReplica, all bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for name, since := range k.all {
-		if some = append(some, controller.LackingReplica{Topic: name.topic, Partition: name.index, Since: since, Gone: k.gone[name]}); len(some) == lackingToldMax {
-			break
-		}
-	}
-	return some
+	return k.list.Tell()
+}
+
+// told says that the controller has answered a heartbeat that named some.
+func (k *lackingReplicas) told(some []controller.LackingReplica) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.list.Told(some)
 }
 
 // file is state/lacking.
@@ -120,27 +111,13 @@ func (k *lackingReplicas) save() error {
 
 func (k *lackingReplicas) write(text []byte) error {
 	fsys := k.node.seams.fs
-	if len(text) == len(lackingHead) {
+	if text == nil {
 		if err := fsys.Remove(k.file()); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
 	}
 	return fsys.WriteFileAtomic(k.file(), text)
-}
-
-// appendTo is the replica's line in the list.
-func (name replicaName) appendTo(dst []byte) []byte {
-	return fmt.Appendf(dst, "%s %d\n", name.topic, name.index)
-}
-
-// readReplicaName reads what appendTo wrote, to the letter.
-func readReplicaName(line string) (name replicaName, ok bool) {
-	id, number, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-	topic, _ := wire.ParseUUID(id)
-	index, _ := strconv.ParseInt(number, 10, 32)
-	name = replicaName{topic, wire.PartitionIndex(index)}
-	return name, index >= 0 && string(name.appendTo(nil)) == line
 }
 
 // take is the list's text, if the file does not have it.
@@ -151,14 +128,11 @@ func (k *lackingReplicas) take() (text []byte, unsaved bool) {
 		return nil, false
 	}
 	k.unsaved = false
-	text = []byte(lackingHead)
-	for name := range k.all {
-		text = name.appendTo(text)
-	}
-	return text, true
+	return k.list.Text(), true
 }
 
-// load reads what an earlier start has found missing. A list that cannot be read may have named any of jobs.
+// load reads what an earlier start has found missing of jobs; what else it has found is of no replica of this node any more. A list that cannot
+// be read may have named any of them.
 func (k *lackingReplicas) load(jobs []*openJob) error {
 	text, err := k.node.seams.fs.ReadFile(k.file())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,28 +141,30 @@ func (k *lackingReplicas) load(jobs []*openJob) error {
 	if err != nil {
 		return startError(k.file(), err)
 	}
-	lines, sound := strings.CutPrefix(string(text), lackingHead)
-	for line := range strings.Lines(lines) {
-		name, ok := readReplicaName(line)
-		if ok {
-			k.set(name, wire.NoLeaderEpoch, true)
-		}
-		sound = sound && ok
-	}
+	read := lacking.NewList(lackingToldMax)
+	sound := read.Read(text)
 	if !sound {
 		slog.Error("the list of lacking replicas is damaged: it may have named any", "file", k.file())
-		k.add(jobs)
 	}
-	return nil
-}
-
-// forsake notes replicas that a start begins anew, empty, though nobody else has all that they had.
-func (k *lackingReplicas) forsake(jobs []*openJob) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, j := range jobs {
-		k.gone[j.name()] = true
+		if read.Has(j.name()) || !sound {
+			k.list.Set(j.name(), wire.NoLeaderEpoch)
+		}
 	}
+	k.changed()
+	return nil
+}
+
+// beginAnew notes replicas of which nothing is left: a start makes their logs anew, empty.
+func (k *lackingReplicas) beginAnew(jobs []*openJob) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, j := range jobs {
+		k.list.BeginAnew(j.name())
+	}
+	k.changed()
 }
 
 // add notes replicas that a start has found wanting.
@@ -198,7 +174,9 @@ func (k *lackingReplicas) add(jobs []*openJob) {
 	}
 }
 
-func (j *openJob) name() replicaName { return replicaName{j.topic.id, j.found.tp.Partition} }
+func (j *openJob) name() lacking.Replica {
+	return lacking.Replica{Topic: j.topic.id, Partition: j.found.tp.Partition}
+}
 
 // lack takes note of damage in a replica that others have too.
 func (l *Loop) lack(p *partition) {
@@ -220,14 +198,14 @@ func (l *Loop) noteLacking(p *partition) {
 	if n.cluster == nil {
 		return
 	}
-	since, lacking := p.replica.Lacking()
+	since, lacks := p.replica.Lacking()
 	if p.stopped == wire.UnknownTopicOrPartition {
-		lacking = false
+		lacks = false
 	}
-	if !n.lacking.set(replicaName{p.id, p.index}, since, lacking) {
+	if !n.lacking.set(lacking.Replica{Topic: p.id, Partition: p.index}, since, lacks) {
 		return
 	}
-	if lacking {
+	if lacks {
 		slog.Warn("a replica may lack what it has promised: the controller is asked not to count on it", "partition", p.name(), "leaderEpoch", int(since))
 		n.cluster.broker.nudge()
 	}
@@ -271,8 +249,8 @@ func (n *Node) replaceable(jobs []*openJob) bool {
 }
 
 // appendLacking encodes what a heartbeat tells of lacking replicas: topic id, partition int32, leader epoch int32.
-func appendLacking(dst []byte, lacking []controller.LackingReplica) []byte {
-	for _, k := range lacking {
+func appendLacking(dst []byte, some []controller.LackingReplica) []byte {
+	for _, k := range some {
 		dst = append(dst, k.Topic[:]...)
 		dst = binary.BigEndian.AppendUint32(dst, uint32(k.Partition))
 		dst = binary.BigEndian.AppendUint32(dst, uint32(k.Since))
@@ -280,13 +258,13 @@ func appendLacking(dst []byte, lacking []controller.LackingReplica) []byte {
 	return dst
 }
 
-func readLacking(src []byte) (lacking []controller.LackingReplica) {
-	for ; len(src) >= lackingBytes && len(lacking) < lackingToldMax; src = src[lackingBytes:] {
+func readLacking(src []byte) (some []controller.LackingReplica) {
+	for ; len(src) >= lackingBytes && len(some) < lackingToldMax; src = src[lackingBytes:] {
 		k := controller.LackingReplica{
 			Partition: wire.PartitionIndex(binary.BigEndian.Uint32(src[16:])), Since: wire.LeaderEpoch(binary.BigEndian.Uint32(src[20:])),
 		}
 		copy(k.Topic[:], src)
-		lacking = append(lacking, k)
+		some = append(some, k)
 	}
-	return lacking
+	return some
 }

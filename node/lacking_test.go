@@ -1,67 +1,117 @@
 package node
 
 import (
-	"maps"
+	"errors"
+	"io/fs"
 	"os"
-	"path/filepath"
+	"slices"
 	"testing"
 
+	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/lacking"
+	"github.com/ringmill/ringmill/node/config"
 	"github.com/ringmill/ringmill/wire"
 )
 
-// A list of lacking replicas is read to the letter: of one that is damaged any replica may have been named.
-func TestListOfLackingReplicas(t *testing.T) {
-	listed, other := replicaName{wire.TopicID{1}, 7}, replicaName{wire.TopicID{2}, 0}
-	id := listed.topic.String()
-	for text, want := range map[string][]replicaName{
-		lackingHead:                     nil,
-		lackingHead + id + " 7\n":       {listed},
-		"":                              {other},
-		lackingHead + id + " 7":         {other},
-		lackingHead + id + " 7x\n":      {other},
-		lackingHead + id + " 7 8\n":     {other},
-		lackingHead + id + " -7\n":      {other},
-		lackingHead + id + " +7\n":      {other},
-		lackingHead + id + "\n":         {other},
-		lackingHead + "x 7\n":           {other},
-		"ringmill lacking replicas 2\n": {other},
+// newUnstarted is a node of a cluster that has its directories and is not started.
+func newUnstarted(t *testing.T) *Node {
+	t.Helper()
+	cfg, _, err := config.Load(config.Source{Listen: "127.0.0.1:0", Data: t.TempDir(), Set: []string{"node.id=9"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newNode(cfg)
+	n.cluster = newCluster(n)
+	n.cluster.broker = newBrokerLifecycle(n.cluster)
+	n.image.Store(new(image.Image))
+	n.state = &stateDir{path: t.TempDir()}
+	return n
+}
+
+func jobOf(id byte, index wire.PartitionIndex) *openJob {
+	return &openJob{topic: &topic{id: wire.TopicID{id}}, found: foundPartition{tp: wire.TopicPartition{Partition: index}}}
+}
+
+// What an earlier start has found missing is read again, of the replicas that the node has; of a list that is damaged any may have been named.
+func TestLackingReplicasAreKept(t *testing.T) {
+	here, also, elsewhere := jobOf(1, 7), jobOf(2, 0), jobOf(3, 0)
+	for _, test := range []struct {
+		name string
+		jobs []*openJob
+		edit func(text []byte) []byte
+		want []*openJob
+	}{
+		{"as it was", []*openJob{here, also}, slices.Clone[[]byte], []*openJob{here}},
+		{"of a replica that went", []*openJob{also}, slices.Clone[[]byte], nil},
+		{"damaged", []*openJob{here, also}, func(text []byte) []byte { return text[:len(text)-1] }, []*openJob{here, also}},
 	} {
-		n := &Node{state: &stateDir{path: t.TempDir()}, seams: defaultSeams(), metrics: newNodeMetrics()}
-		if err := os.WriteFile(filepath.Join(n.state.path, lackingName), []byte(text), 0o600); err != nil {
+		n := newUnstarted(t)
+		n.lacking.add([]*openJob{here, elsewhere})
+		if err := n.lacking.save(); err != nil {
 			t.Fatal(err)
 		}
-		k := newLackingReplicas(n)
-		job := &openJob{topic: &topic{id: other.topic}, found: foundPartition{tp: wire.TopicPartition{Partition: other.index}}}
-		if err := k.load([]*openJob{job}); err != nil {
+		text, err := os.ReadFile(n.lacking.file())
+		if err != nil {
 			t.Fatal(err)
 		}
-		all := make(map[replicaName]wire.LeaderEpoch)
-		for _, name := range want {
-			all[name] = wire.NoLeaderEpoch
+		if err := os.WriteFile(n.lacking.file(), test.edit(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		if !maps.Equal(k.all, all) {
-			t.Errorf("%q: %v, want %v", text, k.all, all)
+		n.lacking = newLackingReplicas(n)
+		if err := n.lacking.load(test.jobs); err != nil {
+			t.Fatal(err)
+		}
+		if n.lacking.list.Len() != len(test.want) || slices.ContainsFunc(test.want, func(j *openJob) bool { return !n.lacking.has(j.name()) }) {
+			t.Errorf("%s: %d are on the list, want %d", test.name, n.lacking.list.Len(), len(test.want))
+		}
+		for _, j := range test.jobs {
+			n.lacking.set(j.name(), wire.NoLeaderEpoch, false)
+		}
+		if err := n.lacking.save(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(n.lacking.file()); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: a list of none: %v", test.name, err)
 		}
 	}
 }
 
-// What was written is read again, and a list of none is no file.
-func TestListOfLackingReplicasIsKept(t *testing.T) {
-	n := &Node{state: &stateDir{path: t.TempDir()}, seams: defaultSeams(), metrics: newNodeMetrics()}
-	k, name := newLackingReplicas(n), replicaName{wire.TopicID{1}, 1000}
-	k.set(name, 5, true)
-	if err := k.save(); err != nil {
-		t.Fatal(err)
+// A node that has more lacking replicas than a heartbeat names wants to stay fenced until the controller has been told of all. Once it serves,
+// it does whatever it lacks.
+func TestAllIsToldBeforeServing(t *testing.T) {
+	n := newUnstarted(t)
+	b := n.cluster.broker
+	n.lacking.list = lacking.NewList(2)
+	var jobs []*openJob
+	for i := range wire.PartitionIndex(5) {
+		jobs = append(jobs, jobOf(1, i))
 	}
-	again := newLackingReplicas(n)
-	if err := again.load(nil); err != nil || !again.has(name) || len(again.all) != 1 {
-		t.Errorf("%v, %v", again.all, err)
+	n.lacking.add(jobs)
+	named := make(map[wire.PartitionIndex]bool)
+	next := func(answered, wantFence bool) {
+		t.Helper()
+		req, some, _ := b.nextHeartbeat()
+		if req.WantFence != wantFence {
+			t.Errorf("after %d were told: wants to be fenced %v", len(named), req.WantFence)
+		}
+		if answered {
+			for _, k := range lackingOf(req) {
+				named[k.Partition] = true
+			}
+			n.lacking.told(some)
+		}
 	}
-	k.set(name, 5, false)
-	if err := k.save(); err != nil {
-		t.Fatal(err)
+	next(true, true) // it has not caught up
+	b.caughtUp.Store(true)
+	next(false, true)
+	next(true, true)
+	next(false, false)
+	next(true, false)
+	if len(named) != 5 {
+		t.Errorf("%v were named before it may serve", named)
 	}
-	if files, err := filepath.Glob(filepath.Join(n.state.path, "*")); err != nil || len(files) > 0 {
-		t.Errorf("%q, %v", files, err)
-	}
+	n.lacking.add([]*openJob{jobOf(2, 0), jobOf(2, 1), jobOf(2, 2)})
+	next(false, true)
+	b.fenced.Store(false)
+	next(false, false)
 }

@@ -116,7 +116,7 @@ func (n *Node) noteLost(jobs []*openJob) error {
 			gone = append(gone, j)
 		}
 	}
-	n.lacking.forsake(gone)
+	n.lacking.beginAnew(gone)
 	return n.lackJobs(append(lost, gone...))
 }
 

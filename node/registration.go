@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ringmill/ringmill/control/controller"
+	"github.com/ringmill/ringmill/control/lacking"
 	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/node/config"
 	"github.com/ringmill/ringmill/wire"
@@ -103,34 +104,34 @@ func readRegistration(req *kmsg.BrokerRegistrationRequest) controller.Registrati
 }
 
 // tellLacking names lacking replicas in a heartbeat.
-func tellLacking(req *kmsg.BrokerHeartbeatRequest, lacking []controller.LackingReplica) {
-	if len(lacking) == 0 {
+func tellLacking(req *kmsg.BrokerHeartbeatRequest, some []controller.LackingReplica) {
+	if len(some) == 0 {
 		return
 	}
-	req.UnknownTags.Set(tagLacking, appendLacking(nil, lacking))
-	gone := slices.DeleteFunc(slices.Clone(lacking), func(k controller.LackingReplica) bool { return !k.Gone })
+	req.UnknownTags.Set(tagLacking, appendLacking(nil, some))
+	gone := slices.DeleteFunc(slices.Clone(some), func(k controller.LackingReplica) bool { return !k.Gone })
 	if len(gone) > 0 {
 		req.UnknownTags.Set(tagGone, appendLacking(nil, gone))
 	}
 }
 
 // lackingOf are the lacking replicas that a heartbeat names.
-func lackingOf(req *kmsg.BrokerHeartbeatRequest) (lacking []controller.LackingReplica) {
-	gone := make(map[replicaName]bool)
+func lackingOf(req *kmsg.BrokerHeartbeatRequest) (some []controller.LackingReplica) {
+	gone := make(map[lacking.Replica]bool)
 	req.UnknownTags.Each(func(tag uint32, value []byte) {
 		switch tag {
 		case tagLacking:
-			lacking = readLacking(value)
+			some = readLacking(value)
 		case tagGone:
 			for _, k := range readLacking(value) {
-				gone[replicaName{k.Topic, k.Partition}] = true
+				gone[lacking.Replica{Topic: k.Topic, Partition: k.Partition}] = true
 			}
 		}
 	})
-	for i := range lacking {
-		lacking[i].Gone = gone[replicaName{lacking[i].Topic, lacking[i].Partition}]
+	for i := range some {
+		some[i].Gone = gone[lacking.Replica{Topic: some[i].Topic, Partition: some[i].Partition}]
 	}
-	return lacking
+	return some
 }
 
 // logDirIDs are the identities of the log directories that have one (KIP-858).

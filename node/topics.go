@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/lacking"
 	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/replicate"
 	"github.com/ringmill/ringmill/segment"
@@ -48,7 +49,7 @@ func (n *Node) newPartition(t *topic, index wire.PartitionIndex, d *logDir, log 
 	p.loop.onOrNow(func(l *Loop) {
 		p.slot, p.generation = l.parts.add(p)
 		if state != nil {
-			if n.lacking.has(replicaName{t.id, index}) {
+			if n.lacking.has(lacking.Replica{Topic: t.id, Partition: index}) {
 				p.replica.Lack()
 			}
 			l.throttleFollower(p, t.config.FollowerThrottledReplicas)
