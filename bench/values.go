@@ -39,7 +39,7 @@ const (
 //	payload:FILE          a whole file, in every record
 //	pool:1024,0.5,1000    that many values of that size, in turn, of which that part are random bytes and the rest zeros
 //
-// A value has at least 8 bytes, of which the first 8 are the instant at which it was due. Errors wrap ErrWorkload, or are the file's.
+// A size may have a unit (ParseBytes). A value has at least 8 bytes, of which the first 8 are the instant at which it was due. Errors wrap ErrWorkload, or are the file's.
 func ParseValues(text string) (*Values, error) {
 	if path, ok := strings.CutPrefix(text, "@"); ok {
 		return readLines(text, path)
@@ -69,11 +69,11 @@ func ParseValues(text string) (*Values, error) {
 }
 
 func parseSize(text string) (int, error) {
-	n, err := strconv.Atoi(strings.TrimSpace(text))
+	n, err := ParseBytes(text)
 	if err != nil {
-		return 0, errors.New("not a number of bytes")
+		return 0, errors.New("sizes are " + BytesAccepted)
 	}
-	return n, checkSize(n)
+	return int(n), checkSize(int(n))
 }
 
 func checkSize(n int) error {

@@ -16,7 +16,7 @@ import (
 // hostile are numbers of each type of flag that nothing can be done with, or that mean too much.
 var hostile = map[string][]string{
 	"int":      {"9223372036854775807", "-9223372036854775808", "-1", "0", "4294967297"},
-	"int64":    {"9223372036854775807", "-9223372036854775808", "-1", "0"},
+	"bytes":    {"9223372036854775807", "-9223372036854775808", "-1", "0", "8000000TiB", "-1TiB"},
 	"float64":  {"NaN", "Inf", "-Inf", "1e308", "1e-300", "9223372036854775807", "-1", "0"},
 	"duration": {"2562047h", "-2562047h", "-1ns", "0s"},
 }

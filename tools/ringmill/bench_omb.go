@@ -88,7 +88,7 @@ func (f *benchRunFlags) stand(cmd *cobra.Command, settings []bench.Setting) (not
 			continue
 		}
 		if err := flag.Value.Set(s.Value); err != nil {
-			return nil, fmt.Errorf("%s: --%s %s: %w", f.omb.driver, s.Name, s.Value, err)
+			return nil, fmt.Errorf("%s: %w", f.omb.driver, flagFault(flag, s.Value, err))
 		}
 	}
 	return notes, nil

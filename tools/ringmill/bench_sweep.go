@@ -194,7 +194,7 @@ func (f *benchSweepFlags) choices(cmd *cobra.Command, client *clientFlags, over 
 	var points []sweepPoint
 	for value := range strings.SplitSeq(values, ",") {
 		if err := flag.Value.Set(value); err != nil {
-			return nil, wrongUse(cmd, "--over %s: %q: %s", name, value, err)
+			return nil, wrongUse(cmd, "--over %s: %w", name, flagFault(flag, value, err))
 		}
 		below, err := f.choices(cmd, client, over[1:], append(chosen, bench.Setting{Name: name, Value: value}))
 		if err != nil {

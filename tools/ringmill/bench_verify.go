@@ -35,7 +35,8 @@ The exit status is 1 if anything is wrong, or nothing was acknowledged; the topi
 	flags.IntVar(&v.Producers, "producers", 2, "producers")
 	flags.IntVarP(&v.Partitions, "partitions", "p", 6, "partitions of the topic")
 	flags.IntVar(&v.ReplicationFactor, "replication-factor", -1, "replicas of each partition; -1: the cluster's default")
-	flags.IntVarP(&v.RecordBytes, "size", "s", 100, "bytes of a record's value")
+	v.RecordBytes = 100
+	flags.VarP(byteCount[int]{&v.RecordBytes}, "size", "s", "bytes of a record's value, as 100 or 1KiB")
 	flags.IntVar(&v.TransactionRecords, "transactions", 0, "records of a transaction, of which each fifth is aborted; 0: no transactions")
 	flags.BoolVar(&v.Keep, "keep", false, "keep the topic if anything is wrong with it")
 	for _, name := range []string{"duration", "rate", "producers", "partitions", "replication-factor", "size", "transactions"} {

@@ -39,7 +39,7 @@ func (f *moveFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show the plan and change nothing")
 	flags.IntVar(&f.parallel, "parallel", 10, "how many partitions are moved at a time")
-	flags.Int64Var(&f.throttle, "throttle", 0, "`bytes` a second that each node may copy for the moves; 0: no bound")
+	flags.Var(byteCount[int64]{&f.throttle}, "throttle", "bytes a second, as 50MB, that each node may copy for the moves; 0: no bound")
 	flags.DurationVar(&f.wait, "wait", 0, "how long to wait for the end of it; 0: as long as it takes")
 	for _, name := range []string{"parallel", "throttle", "wait"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)

@@ -102,7 +102,7 @@ The client commands work with any node that speaks Kafka's protocol.`,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	onlyWithSubcommand(root)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{err, cmd.CommandPath()} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{flagError(err), cmd.CommandPath()} })
 	root.AddGroup(&cobra.Group{ID: groupNode, Title: "Node:"},
 		&cobra.Group{ID: groupCluster, Title: "Topics, groups and the cluster:"},
 		&cobra.Group{ID: groupRecords, Title: "Records:"},
