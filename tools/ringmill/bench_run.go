@@ -71,10 +71,14 @@ broke off prints what there was until then as partial: exit status 1.`,
 	completeFlag(cmd, "backlog")
 	completeFlag(cmd, "backlog-drained")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and do nothing")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := a.readOMB(cmd, &f); err != nil {
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := before(cmd, args); err != nil {
 			return err
 		}
+		return a.readOMB(cmd, &f)
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if f.backlog.Bytes != 0 {
 			f.trial.Backlog = &f.backlog
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ringmill/ringmill/bench"
 	"github.com/ringmill/ringmill/bench/page"
@@ -100,8 +101,21 @@ type sweepPoint struct {
 const loopsSetting = "loops"
 
 // startsNodes tells whether a setting of nodes varies.
-func (f *benchSweepFlags) startsNodes() bool {
-	return slices.ContainsFunc(f.over, func(text string) bool { return strings.HasPrefix(text, loopsSetting+"=") })
+func (f *benchSweepFlags) startsNodes() bool { return overHas(f.over, loopsSetting) }
+
+// overHas tells whether texts of --over vary a setting.
+func overHas(over []string, name string) bool {
+	return slices.ContainsFunc(over, func(text string) bool { return strings.HasPrefix(text, name+"=") })
+}
+
+// varied tells whether --over, if a command has it, varies a flag.
+func varied(flags *pflag.FlagSet, name string) bool {
+	over := flags.Lookup("over")
+	if over == nil {
+		return false
+	}
+	texts, _ := over.Value.(pflag.SliceValue)
+	return texts != nil && overHas(texts.GetSlice(), name)
 }
 
 // at has a point's node, if it has one of its own, and what of the trial goes there. It ends with leave.
