@@ -165,7 +165,7 @@ func TestRowOfABrokenSearch(t *testing.T) {
 // A node that does not start says why.
 func TestBenchSweepNoNode(t *testing.T) {
 	var none any
-	if code, said := told(t, &none, append([]string{"bench", "sweep", "--serve", "/bin/false", "--dir", t.TempDir(), "--over", "loops=1"}, briefly...)...); code != statusFailed || !strings.Contains(said, "loops=1: the node does not start") {
+	if code, said := told(t, &none, append([]string{"bench", "sweep", "--serve", "/bin/false", "--dir", t.TempDir(), "--over", "loops=1"}, briefly...)...); code != statusFailed || !strings.Contains(said, "loops=1: the node ended with exit status 1 before it served") {
 		t.Errorf("status %d: %s", code, said)
 	}
 }

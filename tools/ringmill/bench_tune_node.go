@@ -67,7 +67,7 @@ func (f *serveFlags) start(ctx context.Context, settings []bench.Setting) (t tar
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                                       // an interruption is this process's, which then ends the node
 	at, err := n.start(ctx)
 	if err != nil {
-		return target{}, errors.Join(err, n.leave())
+		return target{}, errors.Join(err, n.end())
 	}
 	return target{addresses: []string{at.address}, metrics: at.status, pid: n.cmd.Process.Pid, leave: n.leave}, nil
 }
@@ -76,21 +76,24 @@ func (f *serveFlags) start(ctx context.Context, settings []bench.Setting) (t tar
 type tunedNode struct {
 	dir   string
 	cmd   *exec.Cmd
-	ended chan error // nil until it runs
+	said  lastLines     // on standard error
+	ended chan struct{} // nil until it runs, closed when it does no more
+
+	killed bool // for it did not stop
 }
 
 // start returns what the node says of itself once it serves.
 func (n *tunedNode) start(ctx context.Context) (nodeStart, error) {
 	out, in := io.Pipe()
-	n.cmd.Stdout, n.cmd.Stderr = in, in
+	n.cmd.Stdout, n.cmd.Stderr = in, &n.said
 	if err := n.cmd.Start(); err != nil {
 		return nodeStart{}, err
 	}
-	n.ended = make(chan error, 1)
+	n.ended = make(chan struct{})
 	go func() {
-		err := n.cmd.Wait()
-		_ = in.Close() // who reads has all of it
-		n.ended <- err
+		_ = n.cmd.Wait() // ProcessState has it
+		_ = in.Close()   // who reads has all of it
+		close(n.ended)
 	}()
 	served := make(chan nodeStart, 1)
 	go func() {
@@ -100,22 +103,23 @@ func (n *tunedNode) start(ctx context.Context) (nodeStart, error) {
 	timer := time.NewTimer(tunedStart)
 	defer timer.Stop()
 	select {
-	case said := <-served:
-		if said.ready {
-			return said, nil
+	case at := <-served:
+		if at.ready {
+			return at, nil
 		}
-		return said, fmt.Errorf("the node does not start: %s", said.last)
+		<-n.ended
+		return at, fmt.Errorf("the node ended with %s before it served%s", n.cmd.ProcessState, n.said.told())
 	case <-timer.C:
-		return nodeStart{}, fmt.Errorf("the node does not serve within %v", tunedStart)
+		return nodeStart{}, fmt.Errorf("the node does not serve within %v%s", tunedStart, n.said.told())
 	case <-ctx.Done():
 		return nodeStart{}, ctx.Err()
 	}
 }
 
-// nodeStart is what a node says when it starts: where it listens, where it tells its metrics, and its last line until it was ready.
+// nodeStart is what a node says when it starts: where it listens, and where it tells its metrics.
 type nodeStart struct {
-	address, status, last string
-	ready                 bool
+	address, status string
+	ready           bool
 }
 
 // readStart reads what a node says until it ends, and passes it on when the node is ready, or has ended before.
@@ -125,15 +129,15 @@ func readStart(out io.Reader, served chan<- nodeStart) {
 		if at.ready {
 			continue
 		}
-		at.last = lines.Text()
-		if rest, ok := strings.CutPrefix(at.last, "listening "); ok && at.address == "" {
+		line := lines.Text()
+		if rest, ok := strings.CutPrefix(line, "listening "); ok && at.address == "" {
 			_, rest, _ = strings.Cut(rest, " at ")
 			at.address, _, _ = strings.Cut(rest, ",")
 		}
-		if rest, ok := strings.CutPrefix(at.last, "status "); ok {
+		if rest, ok := strings.CutPrefix(line, "status "); ok {
 			at.status = strings.TrimSpace(rest)
 		}
-		if at.ready = strings.HasPrefix(at.last, "ready "); at.ready {
+		if at.ready = strings.HasPrefix(line, "ready "); at.ready {
 			served <- at
 		}
 	}
@@ -142,8 +146,18 @@ func readStart(out io.Reader, served chan<- nodeStart) {
 	}
 }
 
-// leave ends the node and removes its directory.
+// leave is end. The error also says that the node had ended by itself, which is why what was measured last failed: one that is asked to stop does so with
+// status 0.
 func (n *tunedNode) leave() error {
+	err := n.end()
+	if !n.killed && !n.cmd.ProcessState.Success() {
+		err = errors.Join(fmt.Errorf("the node ended with %s while it was measured%s", n.cmd.ProcessState, n.said.told()), err)
+	}
+	return err
+}
+
+// end ends the node and removes its directory.
+func (n *tunedNode) end() error {
 	if n.ended != nil {
 		_ = n.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
 		timer := time.NewTimer(tunedStop)
@@ -151,7 +165,7 @@ func (n *tunedNode) leave() error {
 		select {
 		case <-n.ended:
 		case <-timer.C:
-			_ = n.cmd.Process.Kill()
+			n.killed = n.cmd.Process.Kill() == nil
 			<-n.ended
 		}
 	}

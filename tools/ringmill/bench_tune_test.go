@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,5 +27,48 @@ func TestTuneTellsWhatIsLeftBehind(t *testing.T) {
 	}
 	if !restored {
 		t.Error("what was set was not put back")
+	}
+}
+
+// A node that ends is told with its exit status and what it said last, before it serves and while it is measured, and its directory goes.
+func TestTunedNodeEnds(t *testing.T) {
+	dir, bin := t.TempDir(), t.TempDir()
+	script := filepath.Join(bin, "fails")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho listening a at 127.0.0.1:1, plain\necho no room >&2\necho giving up >&2\nexit 7\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := (&serveFlags{serve: script, dir: dir}).start(t.Context(), nil)
+	if want := "the node ended with exit status 7 before it served, and said on standard error: no room | giving up"; err == nil || err.Error() != want {
+		t.Errorf("%v", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(bin, "ringmill")
+	if err := os.Symlink(self, program); err != nil { // TestMain is the program by this name
+		t.Fatal(err)
+	}
+	_, err = (&serveFlags{serve: program, dir: dir}).start(t.Context(), []bench.Setting{{Name: "ringmill.loops", Value: "many"}})
+	if err == nil || !strings.HasPrefix(err.Error(), "the node ended with exit status 2 before it served, and said on standard error: ringmill: ringmill.loops") {
+		t.Errorf("%v", err)
+	}
+	at, err := (&serveFlags{serve: program, dir: dir}).start(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(at.pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); syscall.Kill(at.pid, 0) == nil; time.Sleep(time.Millisecond) { // until it is waited for
+		if time.Now().After(deadline) {
+			t.Fatal("it does not end")
+		}
+	}
+	if err := at.leave(); err == nil || !strings.HasPrefix(err.Error(), "the node ended with signal: killed while it was measured") {
+		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
