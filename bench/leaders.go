@@ -18,8 +18,25 @@ var ErrVanished = errors.New("bench: the topic vanished")
 // ErrSilent says that nothing was acknowledged or fetched for as long as a run has patience.
 var ErrSilent = errors.New("bench: no progress")
 
-// ErrLeftBehind says that a topic of a run could not be removed; who gets it has to tell which.
-var ErrLeftBehind = errors.New("it may be left behind")
+// ErrLeftBehind says that a topic of a run could not be removed; who gets it has to tell which. leftBehind is it.
+var ErrLeftBehind = errors.New("bench: a topic is left behind, or may be")
+
+// leftBehind is a topic that could not be removed, and why.
+type leftBehind struct {
+	topic string
+	known bool // nodes said that they made it, and that they do not remove it; else it may be gone, or never have come to be
+	why   error
+}
+
+func (e *leftBehind) Error() string {
+	if e.known {
+		return fmt.Sprintf("bench: topic %s is left behind: %s", e.topic, e.why)
+	}
+	return fmt.Sprintf("bench: topic %s could not be removed, it may be left behind: %s", e.topic, e.why)
+}
+
+func (e *leftBehind) Is(target error) bool { return target == ErrLeftBehind }
+func (e *leftBehind) Unwrap() error        { return e.why }
 
 // askTimeout bounds one question to a node, removeRetryWait is how often it is asked whether a topic came to be after all.
 const (
@@ -117,8 +134,10 @@ func (c *cluster) askAt(ctx context.Context, address string, within time.Duratio
 
 // creation is what is known of the topic after it was asked for.
 type creation struct {
-	// ours: there may be one of ours. Never after a node said that the name is taken.
+	// ours: there may be one of ours. Never after a node refused to make it, as where the name is taken or this client has no right to.
 	ours bool
+	// known: a node said that it made it.
+	known bool
 	// until is when it can no longer come to be, if no answer told; the zero time if one did.
 	until time.Time
 }
@@ -144,13 +163,19 @@ func (c *cluster) create(ctx context.Context, partitions, replicas int, properti
 		if !reached {
 			continue
 		}
-		made.ours = !errors.Is(err, kerr.TopicAlreadyExists)
+		made.ours, made.known = !refused(err), err == nil
 		if err != nil && !isAnswer(err) || errors.Is(err, kerr.RequestTimedOut) {
 			made.until = time.Now().Add(timeout)
 		}
 		return made, err
 	}
 	return made, err
+}
+
+// refused tells that a node answered a request to change something with an error after which nothing is changed. After those that a client is to try again,
+// as one that the controller has no more say, or no time, it may be all the same.
+func refused(err error) bool {
+	return isAnswer(err) && !kerr.IsRetriable(err) && !errors.Is(err, kerr.UnknownServerError)
 }
 
 // awaitServed waits for all partitions of a topic that has been made, as long as the run has patience, or for createTimeout if that is more.
@@ -194,7 +219,7 @@ func (c *cluster) clean(ctx context.Context, made creation) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
 	if err := c.remove(ctx, made); err != nil {
-		return fmt.Errorf("bench: topic %s could not be removed, %w: %w", c.topic, ErrLeftBehind, err)
+		return &leftBehind{c.topic, made.known && refused(err), err}
 	}
 	return nil
 }
@@ -207,7 +232,7 @@ func (c *cluster) remove(ctx context.Context, made creation) error {
 		if err == nil || late && errors.Is(err, kerr.UnknownTopicOrPartition) {
 			return nil
 		}
-		if late && made.until.IsZero() || ctx.Err() != nil {
+		if late && (made.until.IsZero() || refused(err)) || ctx.Err() != nil {
 			return err
 		}
 		pause(ctx, removeRetryWait)

@@ -118,9 +118,12 @@ func (s *Server) create(req *kmsg.CreateTopicsRequest, answer *kmsg.CreateTopics
 	for _, asked := range req.Topics {
 		told := kmsg.NewCreateTopicsResponseTopic()
 		told.Topic = asked.Topic
-		if s.topics[asked.Topic] != nil {
+		told.ErrorCode = s.refusals[kmsg.CreateTopics]
+		switch {
+		case told.ErrorCode != 0:
+		case s.topics[asked.Topic] != nil:
 			told.ErrorCode = kerr.TopicAlreadyExists.Code
-		} else if !req.ValidateOnly {
+		case !req.ValidateOnly:
 			s.created++
 			t := &topic{}
 			binary.BigEndian.PutUint64(t.id[8:], uint64(s.created))
@@ -141,10 +144,12 @@ func (s *Server) remove(req *kmsg.DeleteTopicsRequest, answer *kmsg.DeleteTopics
 	for _, name := range req.TopicNames {
 		told := kmsg.NewDeleteTopicsResponseTopic()
 		told.Topic = kmsg.StringPtr(name)
-		if s.topics[name] == nil {
-			told.ErrorCode = kerr.UnknownTopicOrPartition.Code
+		if told.ErrorCode = s.refusals[kmsg.DeleteTopics]; told.ErrorCode == 0 {
+			if s.topics[name] == nil {
+				told.ErrorCode = kerr.UnknownTopicOrPartition.Code
+			}
+			delete(s.topics, name)
 		}
-		delete(s.topics, name)
 		answer.Topics = append(answer.Topics, told)
 	}
 }

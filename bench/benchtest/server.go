@@ -8,6 +8,9 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Server is a cluster without disks. Its methods may be called from any goroutine.
@@ -30,7 +33,8 @@ type Server struct {
 	creating   time.Duration
 	unanswered bool
 	properties map[string]string // of the topic that was made last
-	plain      string            // what who authenticates says (RFC 4616); empty if nobody need
+	refusals   map[kmsg.Key]int16
+	plain      string // what who authenticates says (RFC 4616); empty if nobody need
 }
 
 // Answer is the truth about one batch.
@@ -69,7 +73,7 @@ type storedBatch struct {
 
 // New makes a server of so many nodes, in memory, whose time begins now.
 func New(nodes int, script Script) *Server {
-	s := &Server{script: script, start: time.Now(), topics: map[string]*topic{}, wake: make(chan struct{}), over: make(chan struct{}), conns: map[net.Conn]int{}}
+	s := &Server{script: script, start: time.Now(), topics: map[string]*topic{}, wake: make(chan struct{}), over: make(chan struct{}), conns: map[net.Conn]int{}, refusals: map[kmsg.Key]int16{}}
 	for id := range nodes {
 		s.nodes = append(s.nodes, &node{id: int32(id), host: fmt.Sprintf("node-%d", id), port: 9092})
 	}
@@ -233,6 +237,13 @@ func (s *Server) DelayCreations(by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.creating = by
+}
+
+// Refuse has requests to create or to delete topics answered with an error, and nothing done.
+func (s *Server) Refuse(what kmsg.Key, with *kerr.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusals[what] = with.Code
 }
 
 // Authenticate has every connection authenticate by SASL's PLAIN as this user first; whoever does anything else is hung up on.
