@@ -55,6 +55,14 @@ func FormatLatency(us float64) string {
 	return threeDigits(us/1e6) + " s"
 }
 
+// Format is FormatLatency of one of a figure's values, which has none where nothing was counted: "-".
+func (f *LatencyFigure) Format(us float64) string {
+	if f.Count == 0 {
+		return "-"
+	}
+	return FormatLatency(us)
+}
+
 // FormatDifference is FormatLatency of a difference, with its sign.
 func FormatDifference(us float64) string {
 	if us < 0 {

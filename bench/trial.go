@@ -145,7 +145,7 @@ const (
 
 // Invalid says why the figures may be the generator's own, or not what they seem; nothing if they are valid.
 func (o *Outcome) Invalid() (reasons []string) {
-	if o.Open && o.Lag.Count() > 0 {
+	if o.Open && o.Lag.Count() > 0 && o.Produced.Latency.Count() > 0 {
 		lag, response := o.Lag.Quantile(0.99), o.Produced.Latency.Quantile(0.99)
 		if float64(lag) > LagShareMax*float64(response) {
 			reasons = append(reasons, fmt.Sprintf("the generator itself was %s late at p99, more than 5 %% of the response's %s: it was measured too", FormatDuration(lag), FormatDuration(response)))

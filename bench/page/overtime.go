@@ -161,6 +161,14 @@ func latencyCell(us float64) string {
 	return bench.FormatLatency(us)
 }
 
+// cellOf is one of a figure's values; empty where nothing was counted.
+func cellOf(f bench.LatencyFigure, us float64) string {
+	if f.Count == 0 {
+		return latencyCell(math.NaN())
+	}
+	return latencyCell(us)
+}
+
 func throughputOverTime(r *bench.Report) section {
 	all := spans(r, pointsMax)
 	lines := []line{over(all, "produced", 0, func(s *span) float64 { return s.perSecond(s.produced) })}

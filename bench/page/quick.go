@@ -106,7 +106,7 @@ func machineLimits(r *quick.Report) section {
 		g.Rows = append(g.Rows, []string{l.Name, bench.FormatCount(l.OperationsPerSecond), bench.FormatBytes(l.BytesPerSecond), p99})
 	}
 	if c := r.ClientAlone; c != nil {
-		g.Rows = append(g.Rows, []string{"the client alone: records to a server that does nothing", bench.FormatCount(c.Produced.RecordsPerSecond), bench.FormatBytes(c.Produced.BytesPerSecond), bench.FormatLatency(c.Produced.Latency.P99Us)})
+		g.Rows = append(g.Rows, []string{"the client alone: records to a server that does nothing", bench.FormatCount(c.Produced.RecordsPerSecond), bench.FormatBytes(c.Produced.BytesPerSecond), cellOf(c.Produced.Latency, c.Produced.Latency.P99Us)})
 	}
 	return section{ID: "limits", Title: "What the machine allows", Table: g, Note: "The disk is that of " + r.Directory + "."}
 }

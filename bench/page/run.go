@@ -82,7 +82,7 @@ func Run(w io.Writer, r *bench.Report) error {
 	if r.Backlog != nil {
 		d.Sections = append(d.Sections, backlog(r))
 	}
-	if r.Loop == "open" {
+	if r.Loop == "open" && r.Produced.Latency.Count > 0 {
 		d.Sections = append(d.Sections, whereTheTimeWent(r), partsOverTime(r))
 	}
 	d.Sections = append(d.Sections, beside(r)...)

@@ -55,9 +55,14 @@ func verdictOfAll(results []Named) verdict {
 func readingOf(results []Named) string {
 	sorted := byThroughput(results)
 	first, last := sorted[0], sorted[len(sorted)-1]
-	return fmt.Sprintf("From %s records/s with 99 %% within %s (%s) to %s records/s with 99 %% within %s (%s).",
-		bench.FormatCount(first.Report.Produced.RecordsPerSecond), bench.FormatLatency(first.Report.Produced.Latency.P99Us), first.Name,
-		bench.FormatCount(last.Report.Produced.RecordsPerSecond), bench.FormatLatency(last.Report.Produced.Latency.P99Us), last.Name)
+	end := func(r Named) string {
+		p := &r.Report.Produced
+		if p.Latency.Count == 0 {
+			return fmt.Sprintf("nothing that was acknowledged (%s)", r.Name)
+		}
+		return fmt.Sprintf("%s records/s with 99 %% within %s (%s)", bench.FormatCount(p.RecordsPerSecond), bench.FormatLatency(p.Latency.P99Us), r.Name)
+	}
+	return fmt.Sprintf("From %s to %s.", end(first), end(last))
 }
 
 func byThroughput(results []Named) []Named {
@@ -107,10 +112,10 @@ func resultsTable(results []Named) grid {
 	for _, r := range results {
 		p, endToEnd := &r.Report.Produced, "–"
 		if r.Report.Consumed != nil {
-			endToEnd = bench.FormatLatency(r.Report.Consumed.Latency.P99Us)
+			endToEnd = cellOf(r.Report.Consumed.Latency, r.Report.Consumed.Latency.P99Us)
 		}
-		g.Rows = append(g.Rows, []string{r.Name, r.Report.Verdict, bench.FormatCount(p.RecordsPerSecond), bench.FormatLatency(p.Latency.P50Us),
-			bench.FormatLatency(p.Latency.P99Us), bench.FormatLatency(p.Latency.P999Us), endToEnd})
+		g.Rows = append(g.Rows, []string{r.Name, r.Report.Verdict, bench.FormatCount(p.RecordsPerSecond), cellOf(p.Latency, p.Latency.P50Us),
+			cellOf(p.Latency, p.Latency.P99Us), cellOf(p.Latency, p.Latency.P999Us), endToEnd})
 	}
 	return g
 }
@@ -137,7 +142,7 @@ func overlay(results []Named) (section, error) {
 	for _, f := range curves {
 		row := []string{f.name}
 		for _, p := range percentileFigures {
-			row = append(row, bench.FormatLatency(p.us(f.figure)))
+			row = append(row, cellOf(f.figure, p.us(f.figure)))
 		}
 		s.Table.Rows = append(s.Table.Rows, row)
 	}

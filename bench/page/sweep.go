@@ -88,7 +88,10 @@ func readingOfPoint(p *bench.SweepPoint, bounds []string) string {
 		return fmt.Sprintf("%sno rate that holds %s was found before it broke off.", name, held)
 	}
 	rate, _ := median(p, "rate")
-	p99, _ := median(p, "p99")
+	p99, has := median(p, "p99")
+	if !has {
+		return name + "nothing was acknowledged."
+	}
 	return fmt.Sprintf("%s%s records/s, 99 %% within %s.", name, bench.FormatCount(rate), bench.FormatLatency(p99))
 }
 
@@ -115,7 +118,10 @@ func ratesBySettings(s *bench.Sweep) section {
 	g := grid{Caption: "Rates", Head: []string{"", "records/s", "bytes/s"}}
 	most := 0.0
 	for _, p := range shownPoints(s) {
-		rate, _ := median(p, "rate")
+		rate, has := median(p, "rate")
+		if !has {
+			continue // nothing was acknowledged
+		}
 		most = max(most, rate)
 		c.rows = append(c.rows, row{name: nameOf(p), to: rate, at: math.NaN()})
 		bytes := 0.0

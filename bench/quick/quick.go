@@ -178,7 +178,7 @@ func (q *Quick) curve(ctx context.Context, r *Report) error {
 		}
 		r.Points = append(r.Points, Point{part, load})
 		r.judge(fmt.Sprintf("%.0f %% of the rate", part*100), load.Run)
-		q.say(fmt.Sprintf("%.0f %% of that: p99 %s", part*100, bench.FormatLatency(load.Run.Produced.Latency.P99Us)))
+		q.say(fmt.Sprintf("%.0f %% of that: p99 %s", part*100, load.Run.Produced.Latency.Format(load.Run.Produced.Latency.P99Us)))
 	}
 	return nil
 }

@@ -238,6 +238,9 @@ func median(scores []Score) Score {
 
 // String is a score for people.
 func (s Score) String() string {
+	if s.Rate <= 0 {
+		return "no rate holds"
+	}
 	said := fmt.Sprintf("%s records/s, p99 %s", bench.FormatCount(s.Rate), bench.FormatLatency(s.P99Us))
 	if s.CPUSecondsPerGB > 0 {
 		said += fmt.Sprintf(", %.2f s of CPU a GB", s.CPUSecondsPerGB)

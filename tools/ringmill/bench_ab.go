@@ -105,7 +105,12 @@ func (a *app) benchPairs(ctx context.Context, f *benchABFlags, targets []string)
 
 // benchLine is a run on one line.
 func benchLine(r *bench.Report) string {
-	line := fmt.Sprintf("%.0f records/s  p50 %.2f ms  p99 %.2f ms", r.Produced.RecordsPerSecond, r.Produced.Latency.P50Us/1000, r.Produced.Latency.P99Us/1000)
+	line := fmt.Sprintf("%.0f records/s  ", r.Produced.RecordsPerSecond)
+	if l := &r.Produced.Latency; l.Count > 0 {
+		line += fmt.Sprintf("p50 %.2f ms  p99 %.2f ms", l.P50Us/1000, l.P99Us/1000)
+	} else {
+		line += "no answers"
+	}
 	if r.Verdict != bench.VerdictValid {
 		line += "  " + r.Verdict
 	}

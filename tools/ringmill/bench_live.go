@@ -103,9 +103,17 @@ func (v lines) show(seconds <-chan liveSecond) {
 
 func (s *liveSecond) line() string {
 	ms := func(us float64) string { return fmt.Sprintf("%.2f ms", us/1e3) }
-	line := fmt.Sprintf("%4d s  %9d records/s  p50 %s  p99 %s  max %s", s.number+1, s.records, ms(s.own.P50Us), ms(s.own.P99Us), ms(s.own.MaxUs))
-	if s.consuming {
+	line := fmt.Sprintf("%4d s  %9d records/s  ", s.number+1, s.records)
+	if s.own.Count > 0 {
+		line += fmt.Sprintf("p50 %s  p99 %s  max %s", ms(s.own.P50Us), ms(s.own.P99Us), ms(s.own.MaxUs))
+	} else {
+		line += "no answers"
+	}
+	switch {
+	case s.consuming && s.ownEndToEnd.Count > 0:
 		line += "  end to end p99 " + ms(s.ownEndToEnd.P99Us)
+	case s.consuming:
+		line += "  nothing consumed"
 	}
 	if s.waiting > 0 {
 		line += fmt.Sprintf("  %d wait", s.waiting)

@@ -73,14 +73,15 @@ func (a *app) benchReport(paths []string, html string) error {
 func benchTable(w io.Writer, results []page.Named) {
 	var rows [][]string
 	for _, r := range results {
-		rows = append(rows, slices.Concat([]string{r.Name, r.Report.Verdict}, loadCells(&r.Report.Produced), []string{bench.FormatLatency(r.Report.Produced.Latency.MaxUs), endToEndCell(r.Report)}))
+		rows = append(rows, slices.Concat([]string{r.Name, r.Report.Verdict}, loadCells(&r.Report.Produced), []string{r.Report.Produced.Latency.Format(r.Report.Produced.Latency.MaxUs), endToEndCell(r.Report)}))
 	}
 	table(w, []string{"RESULT", "VERDICT", "RECORDS/S", "BYTES/S", "P50", "P99", "P99.9", "MAX", "END TO END P99"}, rows)
 }
 
 // loadCells are what tables have of the records of a run: RECORDS/S, BYTES/S, P50, P99 and P99.9.
 func loadCells(p *bench.ReportStream) []string {
-	return []string{bench.FormatCount(p.RecordsPerSecond), bench.FormatBytes(p.BytesPerSecond), bench.FormatLatency(p.Latency.P50Us), bench.FormatLatency(p.Latency.P99Us), bench.FormatLatency(p.Latency.P999Us)}
+	l := &p.Latency
+	return []string{bench.FormatCount(p.RecordsPerSecond), bench.FormatBytes(p.BytesPerSecond), l.Format(l.P50Us), l.Format(l.P99Us), l.Format(l.P999Us)}
 }
 
 // endToEndCell is the p99 of what consumers have.
@@ -88,7 +89,7 @@ func endToEndCell(r *bench.Report) string {
 	if r.Consumed == nil {
 		return "-"
 	}
-	return bench.FormatLatency(r.Consumed.Latency.P99Us)
+	return r.Consumed.Latency.Format(r.Consumed.Latency.P99Us)
 }
 
 // completeResults completes names of files of results.

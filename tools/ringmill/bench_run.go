@@ -362,7 +362,11 @@ func benchSummary(w io.Writer, r *bench.Report) {
 	add := func(name string, f bench.LatencyFigure) {
 		row := []string{name}
 		for _, us := range []float64{f.MeanUs, f.P50Us, f.P90Us, f.P99Us, f.P999Us, f.MaxUs} {
-			row = append(row, fmt.Sprintf("%.2f", us/1e3))
+			cell := "-"
+			if f.Count > 0 {
+				cell = fmt.Sprintf("%.2f", us/1e3)
+			}
+			row = append(row, cell)
 		}
 		rows = append(rows, row)
 	}

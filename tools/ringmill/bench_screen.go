@@ -200,7 +200,10 @@ func (s *screen) lateness() string {
 		return "generator   nothing could be sent"
 	}
 	said := "in time"
-	if late.P99Us > bench.LagShareMax*response.P99Us {
+	switch {
+	case response.Count == 0:
+		said = "and nothing to hold it against"
+	case late.P99Us > bench.LagShareMax*response.P99Us:
 		said = "too late: such seconds make the run invalid"
 	}
 	return fmt.Sprintf("%-12sp99 %-8s late, %s", "generator", bench.FormatLatency(late.P99Us), said)

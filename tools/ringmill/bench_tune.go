@@ -296,6 +296,14 @@ func (t *tuner) try(ctx context.Context, at target, rate float64) (score tune.Sc
 // a run says would be lost.
 func (t *tuner) told(err error) error { return errors.Join(append([]error{err}, t.left...)...) }
 
+// tunedP99 is the p99 at the rate that holds, if one does.
+func tunedP99(s tune.Score) string {
+	if s.Rate <= 0 {
+		return "-"
+	}
+	return bench.FormatLatency(s.P99Us)
+}
+
 // benchTuned is the result for people.
 func benchTuned(w io.Writer, r *tune.Result, to float64) {
 	if r.Baseline.Rate > 0 {
@@ -312,7 +320,7 @@ func benchTuned(w io.Writer, r *tune.Result, to float64) {
 			cpu = fmt.Sprintf("%.2f to %.2f s", s.Before.CPUSecondsPerGB, s.After.CPUSecondsPerGB)
 		}
 		rows = append(rows, []string{s.Name, s.Instead + " to " + s.Value, fmt.Sprintf("%.3f", s.Ratio), strconv.Itoa(s.Pairs), fmt.Sprintf("%s to %s", bench.FormatCount(s.Before.Rate), bench.FormatCount(s.After.Rate)),
-			fmt.Sprintf("%s to %s", bench.FormatLatency(s.Before.P99Us), bench.FormatLatency(s.After.P99Us)), cpu, verdict})
+			fmt.Sprintf("%s to %s", tunedP99(s.Before), tunedP99(s.After)), cpu, verdict})
 	}
 	if len(rows) > 0 {
 		table(w, []string{"PROPERTY", "FROM", "RATE BY", "PAIRS", "RECORDS/S", "P99 AT IT", "CPU A GB", ""}, rows)
