@@ -75,19 +75,26 @@ row of the same target differ.`,
 	return cmd
 }
 
-// benchPairs takes the runs of both targets in turn.
+// benchPairs takes the runs of both targets in turn, once both have been seen to take the load.
 func (a *app) benchPairs(ctx context.Context, f *benchABFlags, targets []string) (sideA, sideB []*bench.Report, err error) {
 	sides := [2]struct {
 		name, path string
+		trial      bench.Trial
 		reports    []*bench.Report
 	}{{name: "A", path: f.resultA}, {name: "B", path: f.resultB}}
+	for i := range sides {
+		t := f.trial
+		t.Addresses, t.StatusAddresses = strings.Split(targets[i], ","), f.metrics[i]
+		sides[i].trial = t
+		if err := rehearse(ctx, t); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", targets[i], err)
+		}
+	}
 	for pair := range f.pairs {
 		for i := range sides {
 			side := (i + pair) % 2
 			s := &sides[side]
-			t := f.trial
-			t.Addresses, t.StatusAddresses = strings.Split(targets[side], ","), f.metrics[side]
-			r, err := benchOnce(ctx, t)
+			r, err := benchOnce(ctx, s.trial)
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", targets[side], err)
 			}

@@ -225,6 +225,12 @@ func benchEnded(ctx context.Context, t bench.Trial) (*bench.Report, error) {
 	return t.Report(outcome, err), err
 }
 
+// rehearse has a trial done for a moment, on a topic of its own, before several runs are begun: what stands in the way of one is not to be found out after others.
+func rehearse(ctx context.Context, t bench.Trial) error {
+	t.Topic = benchTopic()
+	return t.Rehearse(ctx)
+}
+
 // benchPlan is --dry-run.
 func (a *app) benchPlan(f *benchRunFlags) error {
 	c := f.trial.Config()

@@ -234,7 +234,24 @@ func (f *benchSweepFlags) loopChoices(cmd *cobra.Command, client *clientFlags, v
 	return points, nil
 }
 
+// rehearse has each point's load done for a moment, at a node of its own if it has one.
+func (f *benchSweepFlags) rehearse(ctx context.Context, points []sweepPoint) error {
+	for _, p := range points {
+		leave, err := f.at(ctx, &p)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(rehearse(ctx, p.trial), leave()); err != nil {
+			return fmt.Errorf("%s%w", settingsPrefix(p.settings), err)
+		}
+	}
+	return nil
+}
+
 func (a *app) benchSweep(ctx context.Context, f *benchSweepFlags, points []sweepPoint, bounds []bench.Bound) error {
+	if err := f.rehearse(ctx, points); err != nil {
+		return benchFault(err)
+	}
 	s := &bench.Sweep{Schema: bench.SweepSchema, Bounds: f.bounds, Points: make([]bench.SweepPoint, len(points))}
 	if s.Bounds == nil {
 		s.Bounds = []string{}

@@ -185,16 +185,19 @@ type target struct {
 }
 
 func (a *app) benchTune(ctx context.Context, f *benchTuneFlags, bounds []bench.Bound, space []tune.Property, command string) error {
-	with := f.start
+	with, try := f.start, f.try
 	if f.running {
 		live, err := a.tuneRunning(ctx, space)
 		if err != nil {
 			return err
 		}
 		defer live.close()
-		with = live.with
+		with, try = live.with, live.validate
 	}
 	t := &tuner{load: &f.benchLoadFlags, bounds: bounds, to: f.to, precision: 1 + f.precision/100, from: f.trial.Rate, with: with}
+	if err := t.rehearse(ctx, space, try); err != nil {
+		return benchFault(err)
+	}
 	s := tune.Search{Space: space, Measure: t.measure, AA: 4, Pairs: f.pairs, Passes: f.passes, Progress: func(what string) { fmt.Fprintln(a.stderr, what) }}
 	r, err := s.Run(ctx)
 	if errors.Is(err, tune.ErrNoBaseline) && t.doubt != "" {
@@ -224,6 +227,44 @@ type tuner struct {
 	left      []error // what runs say that left a topic behind
 	from      float64 // where the next search begins: near where the last one ended, and not below the load's rate
 	with      func(ctx context.Context, settings []bench.Setting) (target, error)
+}
+
+// rehearse has the load done for a moment with the properties as they are, and tries each value that the search will.
+func (t *tuner) rehearse(ctx context.Context, space []tune.Property, try func(context.Context, []bench.Setting) error) error {
+	at, err := t.with(ctx, nil)
+	if err != nil {
+		return err
+	}
+	trial := t.load.trial
+	trial.Addresses = at.addresses
+	if err := errors.Join(rehearse(ctx, trial), at.leave()); err != nil {
+		return err
+	}
+	return tryValues(ctx, space, try)
+}
+
+// tryValues tries one value of each property at once, as a node takes a while to start: the second ones, then the third ones, and so on. Where these are refused,
+// each by itself tells which is, or that it was for being together, which the search may never come to.
+func tryValues(ctx context.Context, space []tune.Property, try func(context.Context, []bench.Setting) error) error {
+	for n := 1; ; n++ {
+		var together []bench.Setting
+		for _, p := range space {
+			if n < len(p.Values) {
+				together = append(together, bench.Setting{Name: p.Name, Value: p.Values[n]})
+			}
+		}
+		if len(together) == 0 {
+			return nil
+		}
+		if try(ctx, together) == nil {
+			continue
+		}
+		for _, s := range together {
+			if err := try(ctx, []bench.Setting{s}); err != nil {
+				return fmt.Errorf("%s=%s: %w", s.Name, s.Value, err)
+			}
+		}
+	}
 }
 
 // tuneCPULeast is how much CPU time, in seconds, is more than the hundredths that it is counted in.

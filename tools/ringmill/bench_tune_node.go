@@ -72,6 +72,15 @@ func (f *serveFlags) start(ctx context.Context, settings []bench.Setting) (t tar
 	return target{addresses: []string{at.address}, metrics: at.status, pid: n.cmd.Process.Pid, leave: n.leave}, nil
 }
 
+// try sees whether a node starts with properties of its own.
+func (f *serveFlags) try(ctx context.Context, settings []bench.Setting) error {
+	at, err := f.start(ctx, settings)
+	if err != nil {
+		return err
+	}
+	return at.leave()
+}
+
 // tunedNode is a node that was started to be measured.
 type tunedNode struct {
 	dir   string
@@ -240,7 +249,20 @@ func (r *runningCluster) alter(ctx context.Context, settings []bench.Setting) er
 	for _, s := range settings {
 		values[s.Name] = &s.Value
 	}
-	var changes []kadm.AlterConfig
+	return altered(r.admin.AlterBrokerConfigs(ctx, changesTo(values)))
+}
+
+// validate has the nodes judge settings, and sets nothing.
+func (r *runningCluster) validate(ctx context.Context, settings []bench.Setting) error {
+	values := map[string]*string{}
+	for _, s := range settings {
+		values[s.Name] = &s.Value
+	}
+	return altered(r.admin.ValidateAlterBrokerConfigs(ctx, changesTo(values)))
+}
+
+// changesTo are those that give properties these values, or with nil take away what was set.
+func changesTo(values map[string]*string) (changes []kadm.AlterConfig) {
 	for name, value := range values {
 		c := kadm.AlterConfig{Name: name, Value: value}
 		if value == nil {
@@ -248,7 +270,11 @@ func (r *runningCluster) alter(ctx context.Context, settings []bench.Setting) er
 		}
 		changes = append(changes, c)
 	}
-	answers, err := r.admin.AlterBrokerConfigs(ctx, changes)
+	return changes
+}
+
+// altered is what went wrong with changes of properties.
+func altered(answers kadm.AlterConfigsResponses, err error) error {
 	for _, answer := range answers {
 		if err == nil && answer.Err != nil {
 			err = fmt.Errorf("%w: %s", answer.Err, answer.ErrMessage)

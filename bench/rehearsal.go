@@ -1,0 +1,26 @@
+package bench
+
+import (
+	"context"
+	"time"
+)
+
+// A rehearsal's window, and how many requests of each producer a second it has (records, of franz): some of each come in it.
+const (
+	rehearsalWindow   = 250 * time.Millisecond
+	rehearsalRequests = 16
+)
+
+// Rehearse does for a moment all that Run does, on a topic of the trial's name that is removed again, so that what stands in its way (nobody answers, no
+// right to it, no leader, a property that nodes refuse) is known before others have taken their time. What it measures counts nowhere. Errors are Run's.
+func (t Trial) Rehearse(ctx context.Context) error {
+	t = t.withDefaults() // whose batches are those of the trial's own rate
+	t.WarmUp, t.Duration, t.Arrival, t.Backlog = 0, rehearsalWindow, arrivalUniform, nil
+	t.Progress, t.Log, t.StatusAddresses, t.PIDs = nil, nil, nil, nil
+	t.Rate = rehearsalRequests * float64(t.Topics*t.Producers)
+	if t.Client == ClientRaw {
+		t.Rate *= float64(t.BatchRecords)
+	}
+	_, err := t.Run(ctx)
+	return err
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ringmill/ringmill/bench"
+	"github.com/ringmill/ringmill/bench/benchtest"
+)
+
+// What stands in the way at the second target is told before the first one is measured.
+func TestBenchABLooksAtBothFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		harm func(*benchtest.Server)
+		said string
+	}{
+		"nobody there":       {func(s *benchtest.Server) { s.Stop(0) }, "connection refused"},
+		"no right to create": {func(s *benchtest.Server) { s.Refuse(kmsg.CreateTopics, kerr.TopicAuthorizationFailed) }, "TOPIC_AUTHORIZATION_FAILED"},
+		"no right to remove": {func(s *benchtest.Server) { s.Refuse(kmsg.DeleteTopics, kerr.TopicAuthorizationFailed) }, "is left behind: "},
+		"no leader":          {func(s *benchtest.Server) { s.Stun(0) }, ": "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := benchServer(t), benchServer(t)
+			at := b.Addresses()[0]
+			c.harm(b)
+			var none bench.Comparison
+			code, said := told(t, &none, "bench", "ab", a.Addresses()[0], at, "--duration", "1h", "--timeout", "1s")
+			if code != statusFailed || !strings.HasPrefix(said, "ringmill: "+at+": ") || !strings.Contains(said, c.said) || strings.Count(said, "\n") != 1 || none.Schema != "" {
+				t.Errorf("status %d: %s", code, said)
+			}
+			if topics := a.Topics(); len(topics) > 0 {
+				t.Errorf("left behind: %v", topics)
+			}
+		})
+	}
+}
+
+// So it is with what a sweep and a quick answer need.
+func TestBenchSweepAndQuickLookFirst(t *testing.T) {
+	for _, args := range [][]string{{"sweep", "--over", "size=100,200"}, {"sweep", "--bound", "p99<1s"}, {"quick", "--dir", t.TempDir()}} {
+		s := benchServer(t)
+		s.Refuse(kmsg.DeleteTopics, kerr.TopicAuthorizationFailed)
+		var none any
+		code, said := told(t, &none, append([]string{"bench", args[0], "-b", s.Addresses()[0], "--duration", "1h", "--timeout", "1s"}, args[1:]...)...)
+		if code != statusFailed || !strings.Contains(said, "is left behind: ") || strings.Count(said, "\n") != 1 {
+			t.Errorf("%v: status %d: %s", args, code, said)
+		}
+	}
+}
+
+// Every value that a search will come to is tried before the search begins, and the one that a node refuses is named.
+func TestBenchTuneTriesAllFirst(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, bin := t.TempDir(), t.TempDir()
+	program, script := filepath.Join(bin, "ringmill"), filepath.Join(bin, "picky")
+	text := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *ringmill.loops=2*) echo not two >&2; exit 9;; esac\nexec %s \"$@\"\n", program)
+	if err := os.Symlink(self, program); err != nil { // TestMain is the program by this name
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var none any
+	code, said := told(t, &none, "bench", "tune", "--serve", script, "--dir", dir, "--over", "ringmill.loop.spin.us=0,1,20", "--over", "ringmill.loops=0,1,2", "--duration", "1h", "--timeout", "30s")
+	if want := "ringmill: ringmill.loops=2: the node ended with exit status 9 before it served, and said on standard error: not two\n"; code != statusFailed || said != want {
+		t.Errorf("status %d: %s", code, said)
+	}
+	n := startNode(t)
+	code, said = told(t, &none, "bench", "tune", "--running", "-b", n.address, "--over", "log.segment.bytes=1073741824,268435456,5", "--duration", "1h", "--timeout", "30s")
+	if code != statusFailed || !strings.HasPrefix(said, "ringmill: log.segment.bytes=5: ") || strings.Count(said, "\n") != 1 {
+		t.Errorf("status %d: %s", code, said)
+	}
+}
