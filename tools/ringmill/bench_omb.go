@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -60,7 +61,7 @@ func (a *app) readOMB(cmd *cobra.Command, f *benchRunFlags) error {
 			return wrongLoad(cmd, fmt.Errorf("--driver: %w", err))
 		}
 		f.omb.driverName, settings, notes = driver.Name, append(settings, more...), slices.Concat(notes, vain, vainToo)
-		a.client.access.from(cmd, access)
+		notes = append(notes, a.client.access.from(cmd, f.omb.driver, access)...)
 	}
 	more, err := f.stand(cmd, settings)
 	if err != nil {
@@ -81,7 +82,14 @@ func (f *benchRunFlags) stand(cmd *cobra.Command, settings []bench.Setting) (not
 	for _, s := range settings {
 		flag := flags.Lookup(s.Name)
 		switch {
-		case flag.Changed || s.Name == "bootstrap" && bootstrapGiven(cmd):
+		case s.Name == "bootstrap":
+			if note := f.omb.nodes(cmd, flag.Value.String(), s.Value); note != "" {
+				notes = append(notes, note)
+			}
+			if bootstrapGiven(cmd) {
+				continue
+			}
+		case flag.Changed:
 			continue
 		case slices.Contains(rawWithout, s.Name) && f.client == string(bench.ClientRaw):
 			notes = append(notes, fmt.Sprintf("%s: --%s %s: a raw client has none, passed over", f.omb.driver, s.Name, s.Value))
@@ -94,18 +102,53 @@ func (f *benchRunFlags) stand(cmd *cobra.Command, settings []bench.Setting) (not
 	return notes, nil
 }
 
-// from takes what a driver file says where nothing was given.
-func (f *accessFlags) from(cmd *cobra.Command, a omb.Access) {
-	flags := cmd.Flags()
-	if !slices.ContainsFunc([]string{"tls", "tls-ca", "tls-cert", "tls-key", "tls-insecure"}, flags.Changed) {
-		f.tls, f.ca, f.certificate, f.key = a.TLS, a.CA, a.Certificate, a.Key
+// nodes says which nodes count where a driver file and what stands beside it, --bootstrap or else the environment, name different ones.
+func (f *ombFlags) nodes(cmd *cobra.Command, beside, inFile string) (note string) {
+	file := fmt.Sprintf("%s: bootstrap.servers=%s", f.driver, inFile)
+	switch {
+	case beside == inFile:
+		return ""
+	case bootstrapGiven(cmd):
+		return fmt.Sprintf("%s: passed over, --bootstrap %s counts", file, beside)
+	case os.Getenv(bootstrapVariable) != "":
+		return fmt.Sprintf("%s counts, %s=%s is passed over", file, bootstrapVariable, beside)
 	}
-	if !slices.ContainsFunc([]string{"sasl", "sasl-user", "sasl-password-file"}, flags.Changed) && a.Mechanism != "" {
-		f.mechanism, f.password = a.Mechanism, a.Password
-		if a.User != "" {
-			f.user = a.User
+	return ""
+}
+
+// from takes what a driver file says where nothing was given. What counts is told where both say something.
+func (f *accessFlags) from(cmd *cobra.Command, file string, a omb.Access) (notes []string) {
+	given := func(flags ...string) string {
+		if i := slices.IndexFunc(flags, cmd.Flags().Changed); i >= 0 {
+			return flags[i]
 		}
+		return ""
 	}
+	note := func(format string, args ...any) { notes = append(notes, file+": "+fmt.Sprintf(format, args...)) }
+	switch flag := given("tls", "tls-ca", "tls-cert", "tls-key", "tls-insecure"); {
+	case flag == "":
+		f.tls, f.ca, f.certificate, f.key = a.TLS, a.CA, a.Certificate, a.Key
+	case a.TLS:
+		note("security.protocol and ssl.…: passed over, --%s counts", flag)
+	}
+	if a.Mechanism == "" {
+		return notes
+	}
+	if flag := given("sasl", "sasl-user", "sasl-password-file"); flag != "" {
+		note("sasl.mechanism and sasl.jaas.config: passed over, --%s counts", flag)
+		return notes
+	}
+	f.mechanism, f.password = a.Mechanism, a.Password
+	if a.User != "" {
+		if user := os.Getenv(userVariable); user != "" && user != a.User {
+			note("username %q of sasl.jaas.config counts, %s=%s is passed over", a.User, userVariable, user)
+		}
+		f.user = a.User
+	}
+	if password := os.Getenv(passwordVariable); password != "" && a.Password != "" && password != a.Password {
+		note("the password of sasl.jaas.config counts, that of %s is passed over", passwordVariable)
+	}
+	return notes
 }
 
 // write writes the result of a run in OpenMessaging Benchmark's form.

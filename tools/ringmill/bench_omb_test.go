@@ -108,6 +108,64 @@ func TestBenchOMBFlagsFirst(t *testing.T) {
 	}
 }
 
+// Which nodes count, and as whom a client goes there, is told where a driver file and the flags, or the environment, differ: flags come first, then the file.
+func TestBenchOMBWhichNodes(t *testing.T) {
+	_, driver := ombFiles(t, "127.0.0.1:1")
+	for _, c := range []struct{ environment, flag, nodes, said string }{
+		{"", "", "127.0.0.1:1", ""},
+		{"127.0.0.1:1", "", "127.0.0.1:1", ""},
+		{"127.0.0.1:3", "", "127.0.0.1:1", driver + ": bootstrap.servers=127.0.0.1:1 counts, RINGMILL_BOOTSTRAP=127.0.0.1:3 is passed over\n"},
+		{"", "127.0.0.1:2", "127.0.0.1:2", driver + ": bootstrap.servers=127.0.0.1:1: passed over, --bootstrap 127.0.0.1:2 counts\n"},
+		{"127.0.0.1:3", "127.0.0.1:2", "127.0.0.1:2", driver + ": bootstrap.servers=127.0.0.1:1: passed over, --bootstrap 127.0.0.1:2 counts\n"},
+		{"127.0.0.1:3", "127.0.0.1:1", "127.0.0.1:1", ""},
+	} {
+		for _, name := range []string{"--bootstrap", "--bootstrap-server"} {
+			t.Setenv(bootstrapVariable, c.environment)
+			args := []string{"bench", "run", "--dry-run", "--driver", driver}
+			if c.flag != "" {
+				args = append(args, name, c.flag)
+			}
+			var config bench.ReportConfig
+			code, said := told(t, &config, args...)
+			if code != statusOK || len(config.Addresses) != 1 || config.Addresses[0] != c.nodes || !strings.Contains(said, c.said) || strings.Contains(said, "bootstrap.servers") != (c.said != "") {
+				t.Errorf("%q, %s %q: status %d, %v: %s", c.environment, name, c.flag, code, config.Addresses, said)
+			}
+		}
+	}
+}
+
+func TestBenchOMBWho(t *testing.T) {
+	driver := filepath.Join(t.TempDir(), "d.yaml")
+	text := "commonConfig: |\n  security.protocol=SASL_SSL\n  sasl.mechanism=PLAIN\nproducerConfig: |\n  sasl.jaas.config=x required username=\"alice\" password=\"open\";\n"
+	if err := os.WriteFile(driver, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		user, password string // of the environment
+		args           []string
+		said           []string
+	}{
+		{"", "", nil, nil},
+		{"alice", "open", nil, nil},
+		{"bob", "open", nil, []string{`username "alice" of sasl.jaas.config counts, RINGMILL_SASL_USER=bob is passed over`}},
+		{"", "shut", nil, []string{"the password of sasl.jaas.config counts, that of RINGMILL_SASL_PASSWORD is passed over"}},
+		{"bob", "shut", []string{"--sasl", "PLAIN"}, []string{"sasl.mechanism and sasl.jaas.config: passed over, --sasl counts"}},
+		{"", "", []string{"--tls-insecure"}, []string{"security.protocol and ssl.…: passed over, --tls-insecure counts"}},
+	} {
+		t.Setenv(userVariable, c.user)
+		t.Setenv(passwordVariable, c.password)
+		var config bench.ReportConfig
+		code, said := told(t, &config, append([]string{"bench", "run", "--dry-run", "--driver", driver}, c.args...)...)
+		want := ""
+		for _, line := range c.said {
+			want += driver + ": " + line + "\n"
+		}
+		if code != statusOK || said != want {
+			t.Errorf("%+v: status %d: %s", c, code, said)
+		}
+	}
+}
+
 // A producerRate of 0 looks for the highest rate at which nobody falls behind: with 10 records a request, one request out and 5 ms for it, 2,000/s.
 func TestBenchFindsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
