@@ -55,6 +55,11 @@ func Held(r *Report, bounds []Bound) (broken string) {
 	return broken
 }
 
+// ClientsFault tells of a run that holds no bound whether that may be the client's fault: the client, and not what it measured, is why the run is invalid.
+func (r *Report) ClientsFault() bool {
+	return r.Verdict == VerdictInvalid && r.LostRequests == 0 && r.Produced.Records > 0
+}
+
 // breaks says which bound does not hold, or that responses grow.
 func breaks(r *Report, bounds []Bound) string {
 	least := time.Duration(math.MaxInt64)

@@ -165,3 +165,17 @@ func TestHeldBacklog(t *testing.T) {
 		}
 	}
 }
+
+// A run in which nothing was acknowledged, or something lost, is invalid, and not for the client's sake.
+func TestClientsFault(t *testing.T) {
+	for _, c := range []struct {
+		verdict       string
+		records, lost int64
+		want          bool
+	}{{VerdictInvalid, 10, 0, true}, {VerdictInvalid, 0, 0, false}, {VerdictInvalid, 10, 1, false}, {VerdictValid, 10, 0, false}, {VerdictPartial, 10, 0, false}} {
+		r := &Report{Verdict: c.verdict, LostRequests: c.lost}
+		if r.Produced.Records = c.records; r.ClientsFault() != c.want {
+			t.Errorf("%+v: %v", c, r.ClientsFault())
+		}
+	}
+}

@@ -158,13 +158,16 @@ func (q *Quick) curve(ctx context.Context, r *Report) error {
 		broken := bench.Held(load.Run, q.Bounds)
 		q.say(fmt.Sprintf("%s records/s: %s", bench.FormatCount(rate), or(broken, "holds")))
 		if broken != "" {
-			r.ClientLimited = load.Run.Verdict == bench.VerdictInvalid && load.Run.LostRequests == 0
+			r.ClientLimited = load.Run.ClientsFault()
 		}
 		return broken, nil
 	}
 	found, err := s.Run(ctx)
 	if errors.Is(err, bench.ErrNoRate) {
 		r.Failed = fmt.Sprintf("at %s records/s, the lowest that was tried, %s", bench.FormatCount(found.Above), found.Broken)
+		if r.ClientLimited {
+			r.Verdict, r.Reasons = bench.VerdictInvalid, append(r.Reasons, "no rate holds, for the client was in the way")
+		}
 		return nil
 	}
 	if err != nil {

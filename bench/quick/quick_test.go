@@ -221,3 +221,32 @@ func TestNoRateHolds(t *testing.T) {
 		t.Errorf("%v, %v", err, r.Reading())
 	}
 }
+
+// That no rate holds for the client's sake is no word on the node: the result is invalid, and says so.
+func TestNoRateOfTheClient(t *testing.T) {
+	for _, starved := range []bool{true, false} {
+		s := benchtest.New(1, benchtest.Constant(5*time.Millisecond))
+		t.Cleanup(s.Close)
+		if err := s.Listen(); err != nil {
+			t.Fatal(err)
+		}
+		q := asked(t, s)
+		q.Bounds[0].Max = time.Nanosecond
+		reads := 0
+		q.Trial.Threads = func() map[int]bench.ThreadCounters {
+			reads++
+			if !starved || len(s.Answers()) == 0 { // not while the client is alone
+				return nil
+			}
+			return map[int]bench.ThreadCounters{1: {Runs: int64(reads), Waited: time.Duration(reads) * time.Hour}}
+		}
+		r, err := q.Run(t.Context())
+		if err != nil || r.Failed == "" {
+			t.Fatalf("%v, %+v", err, r)
+		}
+		said := strings.Contains(strings.Join(r.Reasons, "; "), "no rate holds, for the client was in the way")
+		if said != r.ClientLimited || r.ClientLimited && r.Verdict != bench.VerdictInvalid || starved && !r.ClientLimited {
+			t.Errorf("starved %v: %s: %v, limited %v", starved, r.Verdict, r.Reasons, r.ClientLimited)
+		}
+	}
+}

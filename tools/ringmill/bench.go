@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
@@ -14,6 +15,14 @@ const groupBench = "bench"
 
 // errInvalid is a run that says itself that its figures are not to be believed.
 var errInvalid = errors.New("the figures are invalid")
+
+// noRate is a search that ended without a rate, at some settings if there are any. That the client was in the way, and not the node, is no word on the node.
+func noRate(clients bool, settings, why string) error {
+	if clients {
+		return fmt.Errorf("%w: %sno rate holds, for the client was in the way: %s", errInvalid, settings, why)
+	}
+	return fmt.Errorf("%sno rate holds: %s", settings, why)
+}
 
 // wrongLoad is a usage error that package bench has found, in its words.
 func wrongLoad(cmd *cobra.Command, err error) error {

@@ -182,13 +182,13 @@ func (a *app) benchFindRate(ctx context.Context, t bench.Trial) (bench.Found, er
 		fmt.Fprintf(a.stderr, "%s\n", benchLine(r))
 		if broken != "" {
 			fmt.Fprintf(a.stderr, "  does not hold: %s\n", broken)
-			limited = r.Verdict == bench.VerdictInvalid && r.LostRequests == 0
+			limited = r.ClientsFault()
 		}
 		return broken, nil
 	}}.Run(ctx)
 	switch {
 	case errors.Is(err, bench.ErrNoRate):
-		return found, fmt.Errorf("no rate holds: %s", found.Broken)
+		return found, noRate(limited, "", found.Broken)
 	case err == nil && limited:
 		return found, fmt.Errorf("%w: the client was the limit at %.4g/s, not the node", errInvalid, found.Above)
 	}

@@ -202,6 +202,11 @@ func TestBenchFindsTheClientsRate(t *testing.T) {
 		if found, err := a.benchFindRate(t.Context(), busy); !errors.Is(err, errInvalid) || found.Rate < 10_000 || found.Rate > 16_000 {
 			t.Errorf("%+v, %v", found, err)
 		}
+		used := time.Duration(0)
+		busy.CPU = func() time.Duration { used += time.Hour; return used } // whatever the rate
+		if found, err := a.benchFindRate(t.Context(), busy); !errors.Is(err, errInvalid) || found.Rate != 0 || !strings.Contains(err.Error(), "no rate holds, for the client was in the way") {
+			t.Errorf("%+v, %v", found, err)
+		}
 	})
 }
 

@@ -106,7 +106,7 @@ func (a *app) benchQuick(ctx context.Context, f *benchQuickFlags, command string
 	case err != nil:
 		return benchFault(err)
 	case r.Failed != "":
-		return fmt.Errorf("no rate holds: %s", r.Failed)
+		return noRate(r.ClientLimited, "", r.Failed)
 	case r.Verdict == bench.VerdictInvalid:
 		return fmt.Errorf("%w: %s", errInvalid, strings.Join(r.Reasons, "; "))
 	}

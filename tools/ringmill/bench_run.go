@@ -278,7 +278,7 @@ func (a *app) benchRun(ctx context.Context, f *benchRunFlags) error {
 	var limited error
 	if f.omb.search {
 		found, err := a.benchFindRate(ctx, f.trial)
-		if limited = err; err != nil && !errors.Is(err, errInvalid) {
+		if limited = err; err != nil && (!errors.Is(err, errInvalid) || found.Rate == 0) {
 			return benchFault(err)
 		}
 		f.trial.Rate = found.Rate

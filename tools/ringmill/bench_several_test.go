@@ -101,7 +101,7 @@ func TestBenchSweep(t *testing.T) {
 	t.Run("bound", func(t *testing.T) {
 		var sweep bench.Sweep
 		code, said := told(t, &sweep, append(base, "--bound", "p50<1ms", "--rate", "20")...)
-		if p := sweep.Points; code != statusFailed || len(p) != 1 || p[0].Failed == "" || !strings.Contains(said, "no rate holds: ") || p[0].Found != nil {
+		if p := sweep.Points; len(p) != 1 || code != map[bool]int{false: statusFailed, true: statusInvalid}[p[0].ClientLimited] || p[0].Failed == "" || !strings.Contains(said, "no rate holds") || p[0].Found != nil {
 			t.Errorf("status %d, %+v: %s", code, p, said)
 		}
 	})
@@ -205,7 +205,7 @@ func TestBenchQuick(t *testing.T) {
 		t.Fatalf("status %d, %+v: %s", code, r, said)
 	}
 	want := statusOK
-	if r.Failed != "" {
+	if r.Failed != "" && !r.ClientLimited {
 		want = statusFailed
 	} else if r.Verdict == bench.VerdictInvalid {
 		want = statusInvalid
@@ -278,6 +278,22 @@ func TestBenchStagesCompared(t *testing.T) {
 	for _, want := range []string{"Produce synced", "500 µs", "1.5 ms", "+1 ms", "-10 µs", "worse", "A sentence.\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in %s", want, out.String())
+		}
+	}
+}
+
+// That no rate holds is the node's failure, or if the client was in the way no word on it.
+func TestStatusWithoutARate(t *testing.T) {
+	for clients, want := range map[bool]struct {
+		status int
+		said   string
+	}{
+		false: {statusFailed, "ringmill: size=100: no rate holds: p99 is 7ms\n"},
+		true:  {statusInvalid, "ringmill: the figures are invalid: size=100: no rate holds, for the client was in the way: p99 is 7ms\n"},
+	} {
+		var errs bytes.Buffer
+		if status := (&app{stderr: &errs}).report(benchFault(noRate(clients, "size=100: ", "p99 is 7ms"))); status != want.status || errs.String() != want.said {
+			t.Errorf("%v: status %d: %s", clients, status, errs.String())
 		}
 	}
 }

@@ -275,7 +275,7 @@ func (a *app) benchSweep(ctx context.Context, f *benchSweepFlags, points []sweep
 	for i := range s.Points {
 		switch p := &s.Points[i]; {
 		case p.Failed != "":
-			return fmt.Errorf("%sno rate holds: %s", settingsPrefix(p.Settings), p.Failed)
+			return noRate(p.ClientLimited, settingsPrefix(p.Settings), p.Failed)
 		case p.ClientLimited:
 			return fmt.Errorf("%w: %sthe client was the limit, not the node", errInvalid, settingsPrefix(p.Settings))
 		}
@@ -310,7 +310,7 @@ func (a *app) benchSearch(ctx context.Context, f *benchSweepFlags, p *sweepPoint
 		broken := bench.Held(r, bounds)
 		if broken != "" {
 			fmt.Fprintf(a.stderr, "  does not hold: %s\n", broken)
-			point.ClientLimited = r.Verdict == bench.VerdictInvalid && r.LostRequests == 0
+			point.ClientLimited = r.ClientsFault()
 		}
 		return broken, nil
 	}
