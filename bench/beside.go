@@ -12,6 +12,7 @@ type beside struct {
 	trial     *Trial
 	nodes     []nodeReading
 	processes []processReading
+	devices   []deviceReading
 	threads   map[int]ThreadCounters // of this process
 }
 
@@ -35,6 +36,8 @@ type Beside struct {
 	Requests []RequestStages
 	// Processes are those that were there at both ends of the window.
 	Processes []ProcessFigure
+	// Devices are the block devices on which they write.
+	Devices []DeviceFigure
 	// Missing says what could not be read, and why.
 	Missing []string
 }
@@ -46,6 +49,7 @@ func beginBeside(t *Trial) *beside {
 		p.before, p.err = ReadCounters(pid)
 		b.processes = append(b.processes, p)
 	}
+	b.devices = beginDevices(t.PIDs, t.Clock.Now)
 	b.threads = t.Threads()
 	b.nodes = make([]nodeReading, len(t.StatusAddresses))
 	var reading sync.WaitGroup
@@ -74,6 +78,11 @@ func (b *beside) end() *Beside {
 			continue
 		}
 		found.Processes = append(found.Processes, now.figure(p.pid, &p.before, b.trial.Clock.Now().Sub(p.at)))
+	}
+	for i := range b.devices {
+		if f, ok := b.devices[i].end(b.trial.Clock.Now()); ok {
+			found.Devices = append(found.Devices, f)
+		}
 	}
 	b.endNodes(&found)
 	return &found

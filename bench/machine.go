@@ -7,8 +7,6 @@ import (
 	"os"
 	"strconv"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // ThreadsCPU is what each thread of a process has used, by its id.
@@ -44,34 +42,6 @@ func WrittenBytes(pid int) (int64, error) {
 		return 0, fmt.Errorf("bench: what process %d has written: %w", pid, err)
 	}
 	return n, nil
-}
-
-// DiskWritten are the bytes that the block device of a directory has been given to write since the machine started, by whom and for what ever
-// (Documentation/block/stat.rst). What a process's write_bytes says is what it has made dirty in the page cache, which no disk need have seen. There is
-// an error where the directory is on no block device of its own, as on tmpfs, overlayfs and btrfs.
-func DiskWritten(dir string) (int64, error) {
-	var stat unix.Stat_t
-	if err := unix.Stat(dir, &stat); err != nil {
-		return 0, fmt.Errorf("bench: the disk of %s: %w", dir, err)
-	}
-	text, err := os.ReadFile(fmt.Sprintf("/sys/dev/block/%d:%d/stat", unix.Major(stat.Dev), unix.Minor(stat.Dev)))
-	if err != nil {
-		return 0, fmt.Errorf("bench: the disk of %s: %w", dir, err)
-	}
-	return diskWritten(text)
-}
-
-// diskWritten reads the seventh figure, sectors written, which are of 512 bytes whatever the device has.
-func diskWritten(text []byte) (int64, error) {
-	fields := bytes.Fields(text)
-	if len(fields) < 7 {
-		return 0, fmt.Errorf("bench: a block device's figures: %q", text)
-	}
-	sectors, err := strconv.ParseInt(string(fields[6]), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("bench: a block device's figures: %w", err)
-	}
-	return sectors * 512, nil
 }
 
 // MachineCPU is what all processors of this machine have spent since it started, and for how much of that they were busy (proc_stat(5)).

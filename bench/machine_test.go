@@ -67,20 +67,3 @@ func TestMachineCPU(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestDiskWritten(t *testing.T) {
-	if n, err := diskWritten([]byte("  9676    1520   712104    4242    13049    12290   1041936   15214        0    16060    19757      0 0 0 0 301 300\n")); err != nil || n != 1041936*512 {
-		t.Errorf("%d, %v", n, err)
-	}
-	for _, text := range []string{"", "1 2 3 4 5 6", "1 2 3 4 5 6 x"} {
-		if _, err := diskWritten([]byte(text)); err == nil {
-			t.Errorf("%q was read", text)
-		}
-	}
-	if n, err := DiskWritten(t.TempDir()); err == nil && n < 0 {
-		t.Errorf("%d bytes on this disk", n)
-	}
-	if _, err := DiskWritten("/proc"); err == nil {
-		t.Error("/proc is on a disk")
-	}
-}

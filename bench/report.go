@@ -41,9 +41,11 @@ type Report struct {
 	DueRequests      int64        `json:"dueRequests"`
 	LostRequests     int64        `json:"lostRequests"`
 	Client           ReportClient `json:"client"`
-	// Stages is where nodes say that their requests' time went, Processes what processes used, Missing what of both could not be read.
+	// Stages is where nodes say that their requests' time went, Processes what processes used, Devices what the block devices on which they write
+	// did, Missing what of these could not be read.
 	Stages    *ReportStages   `json:"stages,omitempty"`
 	Processes []ProcessFigure `json:"processes,omitempty"`
+	Devices   []DeviceFigure  `json:"devices,omitempty"`
 	Missing   []string        `json:"missing,omitempty"`
 	// Backlog is what became of one that was asked for.
 	Backlog *BacklogFigure  `json:"backlog,omitempty"`
@@ -165,7 +167,7 @@ func (t Trial) Report(o *Outcome, err error) *Report {
 	}
 	r.Backlog = o.Backlog
 	if b := o.Beside; b != nil {
-		r.Processes, r.Missing = b.Processes, b.Missing
+		r.Processes, r.Devices, r.Missing = b.Processes, b.Devices, b.Missing
 		if len(b.Nodes) > 0 {
 			r.Stages = &ReportStages{b.Nodes, b.Requests}
 		}

@@ -27,6 +27,9 @@ func beside(r *bench.Report) (all []section) {
 	if len(r.Processes) > 0 {
 		all = append(all, processes(r.Processes))
 	}
+	if len(r.Devices) > 0 {
+		all = append(all, devices(r.Devices))
+	}
 	if len(r.Missing) > 0 {
 		all = append(all, missing(r.Missing))
 	}
@@ -120,8 +123,8 @@ func stagesBySettings(s *bench.Sweep) (section, bool) {
 
 // processes is what was used beside the run.
 func processes(all []bench.ProcessFigure) section {
-	s := section{ID: "processes", Title: "What processes used", Note: "In the window; memory at its end, and the most since the process began. A wait is for a processor, on average each time that a thread got one.",
-		Table: grid{Caption: "Processes", Head: []string{"", "processors", "switches", "forced", "wait", "memory", "peak", "disk read", "written"}}}
+	s := section{ID: "processes", Title: "What processes used", Note: "In the window; memory at its end, and the most since the process began. A wait is for a processor, on average each time that a thread got one. Dirtied is what was written in the page cache, counted by its folios: what a disk was given of it is below.",
+		Table: grid{Caption: "Processes", Head: []string{"", "processors", "switches", "forced", "wait", "memory", "peak", "disk read", "dirtied"}}}
 	for i := range all {
 		p := &all[i]
 		wait, read, written := "–", "–", "–"
@@ -133,6 +136,21 @@ func processes(all []bench.ProcessFigure) section {
 		}
 		s.Table.Rows = append(s.Table.Rows, []string{fmt.Sprintf("%d %s", p.PID, p.Command), fmt.Sprintf("%.2f", p.Processors), count(p.VoluntarySwitches),
 			count(p.InvoluntarySwitches), wait, mebibytes(p.ResidentBytes), mebibytes(p.PeakBytes), read, written})
+	}
+	return s
+}
+
+// devices is what the disks did on which they write.
+func devices(all []bench.DeviceFigure) section {
+	s := section{ID: "devices", Title: "What disks did", Note: "In the window, for whomever, of the block devices on which the processes have files open to write to. Busy is the share of the time in which there was any request.",
+		Table: grid{Caption: "Disks", Head: []string{"", "read", "written", "reads", "writes", "flushes", "busy"}}}
+	for i := range all {
+		d := &all[i]
+		flushes := "–"
+		if d.Flushes != nil {
+			flushes = count(*d.Flushes)
+		}
+		s.Table.Rows = append(s.Table.Rows, []string{d.Name, mebibytes(d.ReadBytes), mebibytes(d.WrittenBytes), count(d.Reads), count(d.Writes), flushes, fmt.Sprintf("%.0f %%", d.Busy*100)})
 	}
 	return s
 }

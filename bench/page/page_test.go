@@ -299,6 +299,8 @@ func withBeside(r *bench.Report) {
 	}}
 	written := int64(3 << 19)
 	r.Processes = []bench.ProcessFigure{{PID: 4711, Command: "java", Runs: 10, WaitedSeconds: 1e-4, DiskReadBytes: &written, DiskWrittenBytes: &written}, {PID: 12, Command: "other"}}
+	flushes := int64(4096)
+	r.Devices = []bench.DeviceFigure{{Name: "nvme0n1", ReadBytes: written, WrittenBytes: 2 * written, Reads: 17, Writes: 5000, Flushes: &flushes, Busy: 0.42}, {Name: "sda1"}}
 	r.Missing = []string{"process 9: no such process <b>"}
 }
 

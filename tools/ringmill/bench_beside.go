@@ -56,7 +56,24 @@ func benchProcesses(w io.Writer, all []bench.ProcessFigure) {
 		rows = append(rows, []string{fmt.Sprintf("%d %s", p.PID, p.Command), fmt.Sprintf("%.2f", p.Processors), bench.FormatCount(float64(p.VoluntarySwitches)),
 			bench.FormatCount(float64(p.InvoluntarySwitches)), waited, megabytes(p.ResidentBytes), megabytes(p.PeakBytes), read, written})
 	}
-	table(w, []string{"PROCESS", "PROCESSORS", "SWITCHES", "FORCED", "WAIT FOR ONE", "MB", "PEAK MB", "DISK READ MB", "WRITTEN MB"}, rows)
+	table(w, []string{"PROCESS", "PROCESSORS", "SWITCHES", "FORCED", "WAIT FOR ONE", "MB", "PEAK MB", "DISK READ MB", "DIRTIED MB"}, rows)
+}
+
+// benchDevices is what the disks did on which they write.
+func benchDevices(w io.Writer, all []bench.DeviceFigure) {
+	if len(all) == 0 {
+		return
+	}
+	var rows [][]string
+	for i := range all {
+		d := &all[i]
+		flushes := "-"
+		if d.Flushes != nil {
+			flushes = bench.FormatCount(float64(*d.Flushes))
+		}
+		rows = append(rows, []string{d.Name, megabytes(d.ReadBytes), megabytes(d.WrittenBytes), bench.FormatCount(float64(d.Reads)), bench.FormatCount(float64(d.Writes)), flushes, fmt.Sprintf("%.0f %%", d.Busy*100)})
+	}
+	table(w, []string{"DISK, FOR WHOMEVER", "READ MB", "WRITTEN MB", "READS", "WRITES", "FLUSHES", "BUSY"}, rows)
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f", float64(n)/1e6) }

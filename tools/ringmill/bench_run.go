@@ -391,6 +391,7 @@ func benchSummary(w io.Writer, r *bench.Report) {
 	}
 	benchClient(w, &r.Client)
 	benchProcesses(w, r.Processes)
+	benchDevices(w, r.Devices)
 	benchStages(w, r.Stages)
 	for _, missing := range r.Missing {
 		fmt.Fprintln(w, "not read: "+missing)
