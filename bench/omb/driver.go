@@ -39,12 +39,11 @@ func ReadDriver(path string) (d *Driver, notes []string, err error) {
 	if notes, err = readYAML(path, d); err != nil {
 		return nil, nil, err
 	}
-	switch {
-	case d.DriverClass != "" && !slices.Contains(driverClasses, d.DriverClass):
-		return nil, nil, d.fault("driverClass", "%s speaks another protocol than Kafka's; known are %s", d.DriverClass, strings.Join(driverClasses, " and "))
+	if d.DriverClass != "" && !slices.Contains(driverClasses, d.DriverClass) {
+		return nil, nil, beside(d.fault("driverClass", "%s speaks another protocol than Kafka's; known are %s", d.DriverClass, strings.Join(driverClasses, " and ")), notes)
 	}
 	if err := bench.Replicas.Check("replicationFactor:", d.ReplicationFactor); err != nil {
-		return nil, nil, fmt.Errorf("%w %s: %w", ErrFile, path, err)
+		return nil, nil, fmt.Errorf("%w %s: %w", ErrFile, path, beside(err, notes))
 	}
 	if d.Reset {
 		notes = append(notes, d.note("reset", "not done: no topic but the run's own is touched, which is made and removed"))
@@ -160,7 +159,7 @@ func (m *mapping) producerProperties(all map[string]string) error {
 			m.set("producer-property", name+"="+value)
 		case field == "commonConfig" && slices.Contains(bench.ConsumerPropertyNames(), name):
 		default:
-			m.note(field, name, value, "no setting of this client, passed over")
+			m.note(field, name, value, "no setting of this client, passed over"+meant(name, slices.Concat(bench.ProducerPropertyNames(), []string{"acks", "bootstrap.servers", "compression.type", "linger.ms"})))
 		}
 	}
 	return nil
@@ -188,7 +187,7 @@ func (m *mapping) consumerProperties(all map[string]string) {
 		case slices.Contains(bench.ConsumerPropertyNames(), name):
 			m.set("consumer-property", name+"="+value)
 		default:
-			m.note(field, name, value, "no setting of this client, passed over")
+			m.note(field, name, value, "no setting of this client, passed over"+meant(name, bench.ConsumerPropertyNames()))
 		}
 	}
 }

@@ -102,7 +102,7 @@ func TestWorkload(t *testing.T) {
 			"producers 1", "subscriptions 1", "consumers 1", "duration 15m0s", "warm-up 1m0s", "backlog 107374182400", "backlog-drained 0.9", "rate 50000", "keys 10000", "key-choice in-turn"}, nil},
 		"in vain": {strings.Replace(filePayload, "messageSize", "randomBytesRatio: 0.5\nbacklogDrainRatio: 0.9\nproducerRates: 1\nmessageSize", 1), []string{"client franz", "topics 1", "partitions 16",
 			"size payload:payload/small.data", "producers 1", "subscriptions 1", "consumers 1", "duration 15m0s", "warm-up 1m0s", "rate 50000", "keys 10000", "key-choice in-turn"},
-			[]string{"workloads/w.yaml:9: producerRates: no such field, passed over", "workloads/w.yaml: randomBytesRatio: no effect without useRandomizedPayloads",
+			[]string{"workloads/w.yaml:9: producerRates: no such field, passed over; did you mean producerRate?", "workloads/w.yaml: randomBytesRatio: no effect without useRandomizedPayloads",
 				"workloads/w.yaml: backlogDrainRatio: no effect without consumerBacklogSizeGB"}},
 	} {
 		settings, notes, err := readWorkload(t, c.text)
@@ -119,8 +119,11 @@ func TestWorkload(t *testing.T) {
 func TestUnusableWorkloads(t *testing.T) {
 	for _, c := range []struct{ from, to, field string }{
 		{"topics: 1\n", "topics: 0\n", "topics"},
-		{"topics: 1\n", "topics: 1.5\n", "line 4"},
-		{"topics: 1\n", "topics: [1]\n", "line 4"},
+		{"topics: 1\n", "topics: 1.5\n", "line 4: topics: 1.5 is no whole number"},
+		{"topics: 1\n", "topics: [1]\n", "line 4: topics: cannot"},
+		{"topics: 1\n", "topics:\n  one\n", "line 5: topics: cannot"},
+		{"topics: 1\n", "topcis: 1\n", "w.yaml:4: topcis: no such field, passed over; did you mean topics?"},
+		{"testDurationMinutes: 15", "testDurationMinute: 15", "w.yaml:14: testDurationMinute: no such field, passed over; did you mean testDurationMinutes?"},
 		{"partitionsPerTopic: 16", "partitionsPerTopic: 0", "partitionsPerTopic"},
 		{"KEY_ROUND_ROBIN", "ROUND_ROBIN", "keyDistributor"},
 		{"messageSize: 100", "messageSize: 101", "payloadFile"},
@@ -213,6 +216,9 @@ func TestDriver(t *testing.T) {
 		"latest": {"=earliest", "=latest\n  fetch.min.bytes=100\n  check.crcs=false", nil, []string{"consumer-property fetch.min.bytes=100",
 			"d.yaml: consumerConfig: check.crcs=false: no setting of this client, passed over",
 			"d.yaml: consumerConfig: auto.offset.reset=latest: no effect: the topic is new, and consumers read it from its beginning"}},
+		"misspelt": {"batch.size=131072", "batch.sizes=131072\n  max.request.size=1\n  transaction.timeout.ms=1\n  metadata.max.age.ms=1", []string{"producer-property batch.size=131072"},
+			[]string{"d.yaml: producerConfig: batch.sizes=131072: no setting of this client, passed over; did you mean batch.size?", "d.yaml: producerConfig: max.request.size=1: no setting of this client, passed over",
+				"d.yaml: producerConfig: metadata.max.age.ms=1: no setting of this client, passed over", "d.yaml: producerConfig: transaction.timeout.ms=1: no setting of this client, passed over"}},
 		"redpanda's": {"driver.kafka.KafkaBenchmarkDriver", "driver.redpanda.RedpandaBenchmarkDriver", nil, nil},
 		"escapes":    {"linger.ms=1", "linger.ms : 7\n  ! not.a=property", []string{"linger 1ms"}, []string{"linger 7ms"}},
 	} {
@@ -262,6 +268,7 @@ func TestUnusableDrivers(t *testing.T) {
 	for _, c := range []struct{ from, to, field string }{
 		{"driver.kafka.KafkaBenchmarkDriver", "driver.pulsar.PulsarBenchmarkDriver", "driverClass"},
 		{"replicationFactor: 3", "replicationFactor: 0", "replicationFactor"},
+		{"name: Kafka\ndriverClass: io", "nome: Kafka\ndriverClass: oi", "d.yaml:2: nome: no such field, passed over; did you mean name?"},
 		{"acks=all", "acks=0", "acks"},
 		{"acks=all", "acks=all\n  transactional.id=x", "transactional.id"},
 		{"commonConfig: |", "commonConfig:\n  a: |", "line"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ringmill/ringmill/bench"
@@ -62,9 +63,17 @@ func ReadWorkload(path string) (w *Workload, notes []string, err error) {
 		return nil, nil, err
 	}
 	if err := w.check(); err != nil {
-		return nil, nil, fmt.Errorf("%w %s: %w", ErrFile, path, err)
+		return nil, nil, fmt.Errorf("%w %s: %w", ErrFile, path, beside(err, notes))
 	}
 	return w, append(notes, w.vain()...), nil
+}
+
+// beside is an error with the notes on what was passed over, which may be a misspelt name of what is missing.
+func beside(err error, notes []string) error {
+	if len(notes) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, strings.Join(notes, "; "))
 }
 
 func (w *Workload) check() error {

@@ -3,12 +3,15 @@ package omb
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ringmill/ringmill/bench"
+	"github.com/ringmill/ringmill/node/config"
 )
 
 // yamlBytesMax bounds a file: those of OpenMessaging Benchmark have less than 2 KiB.
@@ -28,21 +31,40 @@ func readYAML(path string, into any) (notes []string, err error) {
 	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("%w %s: no mapping of names to values", ErrFile, path)
 	}
+	mapping := document.Content[0].Content
 	if err := document.Decode(into); err != nil {
-		return nil, fmt.Errorf("%w %s: %s", ErrFile, path, oneLine(err))
+		return nil, fmt.Errorf("%w %s: %s", ErrFile, path, withField(mapping, oneLine(err)))
 	}
 	fields := yamlFields(reflect.TypeOf(into).Elem())
-	mapping := document.Content[0].Content
 	for i := 0; i < len(mapping); i += 2 {
 		key, value := mapping[i], mapping[i+1]
 		switch kind, known := fields[key.Value]; {
 		case !known:
-			notes = append(notes, fmt.Sprintf("%s:%d: %s: no such field, passed over", path, key.Line, key.Value))
+			notes = append(notes, fmt.Sprintf("%s:%d: %s: no such field, passed over%s", path, key.Line, key.Value, meant(key.Value, slices.Collect(maps.Keys(fields)))))
 		case (kind == reflect.Int || kind == reflect.Int64) && value.Tag == "!!float": // the decoder leaves out the fraction
 			return nil, fmt.Errorf("%w %s: line %d: %s: %s is no whole number", ErrFile, path, key.Line, key.Value, value.Value)
 		}
 	}
 	return notes, nil
+}
+
+// withField adds to what yaml says of a line which field's value stands there.
+func withField(mapping []*yaml.Node, said string) string {
+	number, what, _ := strings.Cut(strings.TrimPrefix(said, "line "), ": ")
+	for i := 0; i < len(mapping); i += 2 {
+		if number == fmt.Sprint(mapping[i+1].Line) {
+			return fmt.Sprintf("line %s: %s: %s", number, mapping[i].Value, what)
+		}
+	}
+	return said
+}
+
+// meant asks whether a name is a misspelt one of those that there are, if one is near.
+func meant(name string, known []string) string {
+	if near := config.Nearest(name, known); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }
 
 // yamlFields are the kinds of a struct's fields by their names in a file.

@@ -54,7 +54,7 @@ func unknownVariable(name string) error {
 	for n := range environmentKeys {
 		names = append(names, n)
 	}
-	if n := nearest(name, names); n != "" {
+	if n := Nearest(name, names); n != "" {
 		e.Cure = "did you mean " + n + "?"
 	}
 	return e

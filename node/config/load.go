@@ -140,7 +140,7 @@ func mirrorNodeID(static map[string]setting) {
 func (s setting) unknown() error {
 	e := &Error{Key: s.key, Source: s.source, Problem: "unknown property", Cure: "see docs/configuration.md for all names"}
 	topic, isTopic := topicTable[s.key]
-	switch near := nearest(s.key, slices.Collect(maps.Keys(brokerTable))); {
+	switch near := Nearest(s.key, slices.Collect(maps.Keys(brokerTable))); {
 	case isTopic && topic.BrokerSynonym != "":
 		e.Problem, e.Cure = "a property of topics", "the node's is "+topic.BrokerSynonym
 	case isTopic:

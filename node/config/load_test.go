@@ -302,7 +302,7 @@ func TestConnectionOverrides(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	for s, want := range map[string]string{"abcd": "abcd", "abdc": "abcd", "abc": "abcd", "xyz": "", "": ""} {
-		if got := nearest(s, []string{"zzzzzzzzz", "abcd"}); got != want {
+		if got := Nearest(s, []string{"zzzzzzzzz", "abcd"}); got != want {
 			t.Errorf("nearest %q is %q, want %q", s, got, want)
 		}
 	}

@@ -2,9 +2,9 @@ package config
 
 import "slices"
 
-// nearest returns the candidate that is fewest edits away from s, or "" if none is near enough to be meant.
+// Nearest returns the candidate that is fewest edits away from s, or "" if none is near enough to be meant.
 // Of two as near, the alphabetically first is taken.
-func nearest(s string, candidates []string) string {
+func Nearest(s string, candidates []string) string {
 	best, bestDistance := "", max(2, len(s)/3)+1
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
 		if d := editDistance(s, c); d < bestDistance {
