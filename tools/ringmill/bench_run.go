@@ -231,40 +231,6 @@ func rehearse(ctx context.Context, t bench.Trial) error {
 	return t.Rehearse(ctx)
 }
 
-// benchPlan is --dry-run.
-func (a *app) benchPlan(f *benchRunFlags) error {
-	c := f.trial.Config()
-	return a.print(c, func(w io.Writer) {
-		topics := "a topic " + c.Topic
-		if c.Topics > 1 {
-			topics = fmt.Sprintf("%d topics %s-…, each", c.Topics, c.Topic)
-		}
-		fmt.Fprintf(w, "%s of %d partitions at %s, made and removed\n", topics, c.Partitions, strings.Join(c.Addresses, ","))
-		what := f.size + " bytes"
-		if c.Keys > 0 {
-			what += fmt.Sprintf(" with %d keys", c.Keys)
-		}
-		if c.TransactionRecords > 0 {
-			what += fmt.Sprintf(", in transactions of %d", c.TransactionRecords)
-		}
-		load := "as many records as are acknowledged,"
-		switch {
-		case f.omb.search:
-			load = "together at the highest rate at which nobody falls behind,"
-		case c.RatePerSecond > 0:
-			load = fmt.Sprintf("together %.0f records/s", c.RatePerSecond)
-		}
-		fmt.Fprintf(w, "%d %s producers, %s of %s, acks %s; %d consumers\n", c.Producers, c.Client, load, what, f.acks, c.Consumers)
-		if c.BatchRecords > 0 {
-			fmt.Fprintf(w, "%d records a request, up to %d requests out on a connection\n", c.BatchRecords, c.MaxInFlight)
-		}
-		if b := f.trial.Backlog; b != nil {
-			fmt.Fprintf(w, "consumers leave %d bytes behind, and have read them again before the time that is measured ends\n", b.Bytes)
-		}
-		fmt.Fprintf(w, "%v left out, then %v measured\n", f.trial.WarmUp, f.trial.Duration)
-	})
-}
-
 func (a *app) benchRun(ctx context.Context, f *benchRunFlags) error {
 	logged := func() error { return nil }
 	if f.log != "" {
