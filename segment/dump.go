@@ -20,6 +20,8 @@ type DumpOptions struct {
 	JSON    bool // JSON lines instead of text
 	Records bool // each record of each batch (DumpLogSegments --deep-iteration)
 	Data    bool // their keys and values (--print-data-log); implies Records
+	// ProblemsOnly leaves out all but what is wrong.
+	ProblemsOnly bool
 }
 
 // Dump decodes a file of a log, its kind told by its name, and writes what it holds to w, a line for each thing: .log (and
@@ -85,8 +87,14 @@ func (d *dumper) kind() (func() error, error) {
 	return kinds[suffix], nil
 }
 
-// emit writes a line.
+// emit writes a line that is asked for.
 func (d *dumper) emit(l DumpLine) {
+	if _, wrong := l.(Problem); wrong || !d.opt.ProblemsOnly {
+		d.write(l)
+	}
+}
+
+func (d *dumper) write(l DumpLine) {
 	if d.failed != nil {
 		return
 	}

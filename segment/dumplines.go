@@ -165,6 +165,7 @@ func (DumpOffsetEntry) Kind() string        { return "offsetIndexEntry" }
 func (DumpTimeEntry) Kind() string          { return "timeIndexEntry" }
 func (DumpAbortedTransaction) Kind() string { return "abortedTransaction" }
 func (DumpProducer) Kind() string           { return "producer" }
+func (DumpDirectory) Kind() string          { return "directory" }
 func (DumpEpoch) Kind() string              { return "leaderEpoch" }
 func (DumpCheckpoint) Kind() string         { return "offsetCheckpoint" }
 func (DumpPartitionMetadata) Kind() string  { return "partitionMetadata" }
@@ -236,6 +237,11 @@ func (l DumpProducer) AppendText(dst []byte) []byte {
 			b.FirstSequence, b.LastSequence, b.LastOffset, b.OffsetDelta, b.Timestamp)
 	}
 	return dst
+}
+
+func (l DumpDirectory) AppendText(dst []byte) []byte {
+	return fmt.Appendf(dst, "Verified %s segments: %d batches: %d records: %d bytes: %d startOffset: %d endOffset: %d problems: %d", printable(l.Directory), l.Segments, l.Batches, l.Records, l.Bytes,
+		l.StartOffset, l.EndOffset, l.Problems)
 }
 
 func (l DumpEpoch) AppendText(dst []byte) []byte {

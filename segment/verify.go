@@ -35,7 +35,7 @@ const verifyProblemsMax = 100
 // falls or that leader-epoch-checkpoint does not know; an index entry that names no batch; an aborted transaction that its
 // index does not have, or that is none; a producer snapshot, a checkpoint or a
 // partition.metadata that cannot be read; bytes after the last batch; a file that is none of a log. The error is the file
-// system's. It is for tests and scrubbing; recovery (OpenLog) repairs, and reads less.
+// system's. It is for ringmill dump and tests; recovery (OpenLog) repairs, and reads less.
 func VerifyDir(fsys FS, dir string, opt VerifyOptions) (VerifyReport, error) {
 	v := &verifier{fs: fsys, dir: dir, opt: opt, epoch: wire.NoLeaderEpoch, openTxns: map[wire.ProducerID]wire.Offset{}}
 	err := v.list()
