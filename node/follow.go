@@ -488,7 +488,8 @@ func (l *Loop) follow(p *partition, t *topic, state *image.PartitionState, versi
 		return
 	case state.Leader != cfg.NodeID:
 		p.toLead = nil
-		p.replica.Follow(replicate.FollowerState{Metadata: meta, Leader: state.Leader, Counted: state.Counted(cfg.NodeID)}, &l.eff)
+		counted, _ := n.countedOn(state)
+		p.replica.Follow(replicate.FollowerState{Metadata: meta, Leader: state.Leader, Counted: counted}, &l.eff)
 	case p.replica.Lead(l.mono, replicate.LeaderState{
 		Metadata: meta, Self: cfg.NodeID, Replicas: state.Replicas, ISR: state.ISR,
 		MinISR: t.config.MinInSyncReplicas, LagMax: time.Duration(cfg.ReplicaLagMS) * time.Millisecond,

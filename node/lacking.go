@@ -23,8 +23,8 @@ import (
 //	                                                                                  │
 //	       fetched again from the leader ◀─ cut where it is damaged ◀─ Follow ◀───────┘
 //
-// What a start has found missing is written to state/lacking before the log goes on without it: another crash must not make it
-// forgotten. The rest the logs tell themselves.
+// What a start has found missing is written to state/lacking, and to state/begun-anew that nothing is left of it, before the log goes on without
+// it: another crash must not make it forgotten, for then the log looks merely empty. The rest the logs tell themselves.
 type lackingReplicas struct {
 	node *Node
 	mu   sync.Mutex
@@ -38,6 +38,7 @@ type lackingReplicas struct {
 
 const (
 	lackingName = "lacking"
+	begunName   = "begun-anew"
 	// lackingToldMax is how many a heartbeat tells of: 24 bytes each, twice where nothing is left of them. The others come with the next ones.
 	lackingToldMax = 20_000
 	lackingBytes   = 24
@@ -89,18 +90,22 @@ func (k *lackingReplicas) told(some []controller.LackingReplica) {
 	k.list.Told(some)
 }
 
-// file is state/lacking.
-func (k *lackingReplicas) file() string { return filepath.Join(k.node.state.path, lackingName) }
+// file is state/lacking; begunFile is state/begun-anew, which names those of it of which nothing is left.
+func (k *lackingReplicas) file() string      { return filepath.Join(k.node.state.path, lackingName) }
+func (k *lackingReplicas) begunFile() string { return filepath.Join(k.node.state.path, begunName) }
 
 // save returns when the list is written down as it was at the call, or later: one write does for all changes that wait for one.
 func (k *lackingReplicas) save() error {
 	k.saveMu.Lock()
 	defer k.saveMu.Unlock()
-	text, unsaved := k.take()
+	texts, unsaved := k.take()
 	if !unsaved {
 		return nil
 	}
-	err := k.write(text)
+	err := k.write(k.begunFile(), texts.Begun)
+	if err == nil {
+		err = k.write(k.file(), texts.List)
+	}
 	if err != nil {
 		k.mu.Lock()
 		k.unsaved = true
@@ -109,53 +114,77 @@ func (k *lackingReplicas) save() error {
 	return err
 }
 
-func (k *lackingReplicas) write(text []byte) error {
+// write writes one of the files, or removes it, durably.
+func (k *lackingReplicas) write(name string, text []byte) error {
 	fsys := k.node.seams.fs
-	if text == nil {
-		if err := fsys.Remove(k.file()); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
+	if text != nil {
+		return fsys.WriteFileAtomic(name, text)
 	}
-	return fsys.WriteFileAtomic(k.file(), text)
+	switch err := fsys.Remove(name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return fsys.SyncDir(k.node.state.path)
 }
 
-// take is the list's text, if the file does not have it.
-func (k *lackingReplicas) take() (text []byte, unsaved bool) {
+// read is a file's text; nil if there is none.
+func (k *lackingReplicas) read(name string) ([]byte, error) {
+	text, err := k.node.seams.fs.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, startError(name, err)
+	}
+	return text, nil
+}
+
+// take is what the files are to say, if they do not.
+func (k *lackingReplicas) take() (texts lacking.Texts, unsaved bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.unsaved {
-		return nil, false
+		return texts, false
 	}
 	k.unsaved = false
-	return k.list.Text(), true
+	return k.list.Texts(), true
 }
 
 // load reads what an earlier start has found missing of jobs; what else it has found is of no replica of this node any more. A list that cannot
 // be read may have named any of them.
-func (k *lackingReplicas) load(jobs []*openJob) error {
-	text, err := k.node.seams.fs.ReadFile(k.file())
-	if errors.Is(err, fs.ErrNotExist) {
+func (k *lackingReplicas) load(jobs []*openJob) (err error) {
+	var texts lacking.Texts
+	if texts.List, err = k.read(k.file()); err != nil {
+		return err
+	}
+	if texts.Begun, err = k.read(k.begunFile()); err != nil {
+		return err
+	}
+	if texts.List == nil && texts.Begun == nil {
 		return nil
 	}
-	if err != nil {
-		return startError(k.file(), err)
-	}
-	read := lacking.NewList(lackingToldMax)
-	sound := read.Read(text)
-	if !sound {
-		slog.Error("the list of lacking replicas is damaged: it may have named any", "file", k.file())
+	held, byName := make([]lacking.Replica, 0, len(jobs)), make(map[lacking.Replica]*openJob, len(jobs))
+	for _, j := range jobs {
+		held, byName[j.name()] = append(held, j.name()), j
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, j := range jobs {
-		if read.Has(j.name()) || !sound {
-			k.list.Set(j.name(), wire.NoLeaderEpoch)
-		}
+	sound, err := k.list.Load(texts, held, func(r lacking.Replica) bool { return byName[r].watermarkKnown() })
+	if err != nil {
+		return &StartError{Path: k.begunFile(), Problem: err.Error(),
+			Cure: "restore it from a copy; if it is removed, replicas that a start has begun anew, empty, may be elected where no other has all"}
+	}
+	if !sound {
+		slog.Error("the list of lacking replicas is damaged: it may have named any", "file", k.file())
 	}
 	k.changed()
 	return nil
 }
+
+// watermarkKnown says whether the high watermark of a log that is there was written down.
+func (j *openJob) watermarkKnown() bool { return !j.fresh && j.found.dir.watermark(j.found.tp) > 0 }
 
 // beginAnew notes replicas of which nothing is left: a start makes their logs anew, empty.
 func (k *lackingReplicas) beginAnew(jobs []*openJob) {

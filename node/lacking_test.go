@@ -10,6 +10,7 @@ import (
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/control/lacking"
 	"github.com/ringmill/ringmill/node/config"
+	"github.com/ringmill/ringmill/segment/segmenttest"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -29,7 +30,7 @@ func newUnstarted(t *testing.T) *Node {
 }
 
 func jobOf(id byte, index wire.PartitionIndex) *openJob {
-	return &openJob{topic: &topic{id: wire.TopicID{id}}, found: foundPartition{tp: wire.TopicPartition{Partition: index}}}
+	return &openJob{topic: &topic{id: wire.TopicID{id}}, found: foundPartition{dir: new(logDir), tp: wire.TopicPartition{Partition: index}}}
 }
 
 // What an earlier start has found missing is read again, of the replicas that the node has; of a list that is damaged any may have been named.
@@ -114,4 +115,45 @@ func TestAllIsToldBeforeServing(t *testing.T) {
 	next(false, true)
 	b.fenced.Store(false)
 	next(false, false)
+}
+
+// What is begun anew is known after a power cut at any operation from when it is written down on; before, no log of it is made.
+func TestBegunAnewIsWrittenDown(t *testing.T) {
+	job := jobOf(1, 7)
+	for cut := 0; ; cut++ {
+		n := newUnstarted(t)
+		disk := segmenttest.New(uint64(cut))
+		n.seams.fs, n.state.path = disk, "/state"
+		if err := errors.Join(disk.MkdirAll("/state", 0o755), disk.SyncDir("/")); err != nil {
+			t.Fatal(err)
+		}
+		disk.CutAt(disk.Ops() + cut)
+		err := n.forsakeJobs([]*openJob{job})
+		n.seams.fs, n.lacking = disk.Crash(), newLackingReplicas(n)
+		if err := n.lacking.load([]*openJob{job}); err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		some, _ := n.lacking.tell()
+		if whole := len(some) == 1 && some[0].Gone; err == nil && !whole {
+			t.Fatalf("cut at %d: told is %v", cut, some)
+		}
+		if err == nil && cut > 0 {
+			return
+		}
+	}
+}
+
+// A list of what was begun anew that is damaged is refused: what it names could be elected.
+func TestDamagedListOfBegunAnew(t *testing.T) {
+	n := newUnstarted(t)
+	if err := n.forsakeJobs([]*openJob{jobOf(1, 7)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(n.lacking.begunFile(), []byte("ringmill"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var refused *StartError
+	if err := newLackingReplicas(n).load([]*openJob{jobOf(1, 7)}); !errors.As(err, &refused) || refused.Path != n.lacking.begunFile() {
+		t.Errorf("%v", err)
+	}
 }

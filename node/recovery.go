@@ -101,23 +101,33 @@ func (n *Node) noteLost(jobs []*openJob) error {
 	if err := n.lacking.load(jobs); err != nil {
 		return err
 	}
-	var lost, gone []*openJob
+	var begun []*openJob
 	m := n.Image()
 	for _, j := range jobs {
 		state := m.ByID(j.topic.id).State(j.found.tp.Partition)
 		switch mine, others := n.countedOn(state); {
 		case !j.fresh || !mine:
+			continue
 		case others:
 			slog.Warn("the log of a replica is missing: it is fetched from its leader", "partition", segment.PartitionDir(j.found.tp))
-			lost = append(lost, j)
 		case n.dirGone != "" && len(state.Replicas) > 1:
 			slog.Error("the log of a replica is missing, and nobody else has all that was acknowledged: another one may be elected uncleanly",
 				"partition", segment.PartitionDir(j.found.tp))
-			gone = append(gone, j)
+		default:
+			continue
 		}
+		begun = append(begun, j)
 	}
-	n.lacking.beginAnew(gone)
-	return n.lackJobs(append(lost, gone...))
+	return n.forsakeJobs(begun)
+}
+
+// forsakeJobs writes down that nothing is left of replicas, before their logs are made anew.
+func (n *Node) forsakeJobs(jobs []*openJob) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	n.lacking.beginAnew(jobs)
+	return n.saveLacking()
 }
 
 // lackJobs writes down that replicas lack something, before their logs go on without it.
@@ -126,8 +136,12 @@ func (n *Node) lackJobs(jobs []*openJob) error {
 		return nil
 	}
 	n.lacking.add(jobs)
+	return n.saveLacking()
+}
+
+func (n *Node) saveLacking() error {
 	if err := n.lacking.save(); err != nil {
-		return startError(n.lacking.file(), err)
+		return startError(n.state.path, err)
 	}
 	return nil
 }
@@ -192,7 +206,7 @@ func (n *Node) begunAnew(j *openJob) {
 		return
 	}
 	slog.Error("a replica's log cannot be opened: it is set aside, and fetched from its leader", "directory", j.found.path, "error", j.err)
-	if err := n.lackJobs([]*openJob{j}); err != nil {
+	if err := n.forsakeJobs([]*openJob{j}); err != nil {
 		j.err = err
 		return
 	}

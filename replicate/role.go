@@ -34,7 +34,8 @@ type FollowerState struct {
 	Metadata
 	// Leader is wire.NoNode while there is none.
 	Leader wire.NodeID
-	// Counted says that the replica is in the ISR or the ELR: what is acknowledged counts on it.
+	// Counted says that the replica is in the ISR or the ELR, so that what is acknowledged counts on it; or that it led last, and the partition
+	// falls back on it when nobody has all (KIP-966).
 	Counted bool
 }
 

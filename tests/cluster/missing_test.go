@@ -1,16 +1,21 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/tests/harness"
 )
 
@@ -144,47 +149,136 @@ func TestAReplacedDisk(t *testing.T) {
 	}
 }
 
-// TestAReplacedDiskThatWasAheadOfTheOthers: a node that alone has all of a partition with other replicas does not start without it; where it is
-// told to go on, it does not empty what the others have.
-func TestAReplacedDiskThatWasAheadOfTheOthers(t *testing.T) {
-	t.Parallel()
+// ahead is a cluster whose node 3 has lost the log of a partition of which it alone had all, and is down; node 2 has the first of its records.
+type ahead struct {
+	*harness.Cluster
+	lost   *harness.Node
+	topic  string
+	values []string // that node 2 has
+	base   string   // of log directories, base/NODE/disk0 and disk1
+}
+
+func startAhead(t *testing.T, properties map[string]string) *ahead {
+	t.Helper()
 	base := t.TempDir()
 	disk := func(node string, i int) string { return filepath.Join(base, node, fmt.Sprint("disk", i)) }
-	c := harness.StartCluster(t, 3, map[string]string{"log.dirs": disk("{id}", 0) + "," + disk("{id}", 1)})
-	topic, values := createAssigned(t, c.Nodes[0], 2, 3), harness.Numbered("record", 100)
-	awaitInSync(t, c.Nodes[0], topic)
-	c.Nodes[0].Produce(t, topic, values)
-	other, n := c.Nodes[1], c.Nodes[2]
-	other.Stop(t)
-	ledBy := func(leader int32) {
-		t.Helper()
-		awaitTopic(t, c.Nodes[0], topic, func(p *kmsg.MetadataResponseTopicPartition) error {
-			if p.Leader != leader {
-				return fmt.Errorf("led by %d", p.Leader)
-			}
-			return nil
-		})
-	}
-	ledBy(3)
-	c.Nodes[0].Produce(t, topic, []string{"that node 3 alone has"})
-	n.Kill(t)
-	other.Restart(t)
+	all := map[string]string{"log.dirs": disk("{id}", 0) + "," + disk("{id}", 1)}
+	maps.Copy(all, properties)
+	a := &ahead{Cluster: harness.StartCluster(t, 3, all), values: harness.Numbered("record", 100), base: base}
+	a.topic, a.lost = createAssigned(t, a.Nodes[0], 2, 3), a.Nodes[2]
+	awaitInSync(t, a.Nodes[0], a.topic)
+	a.Nodes[0].Produce(t, a.topic, a.values)
+	a.Nodes[1].Stop(t)
+	a.ledBy(t, 3)
+	a.Nodes[0].Produce(t, a.topic, []string{"that node 3 alone has"})
+	a.lost.Stop(t)
+	a.lost.Restart(t) // with a journal that has none of it
+	a.ledBy(t, 3)
+	a.lost.Kill(t)
+	a.Nodes[1].Restart(t)
 	for i := range 2 {
-		if _, err := os.Stat(filepath.Join(disk("3", i), topic+"-0")); err != nil {
+		if _, err := os.Stat(filepath.Join(disk("3", i), a.topic+"-0")); err != nil {
 			continue
 		}
 		if err := os.RemoveAll(disk("3", i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	refused(t, n, "1 partitions have no log, "+topic+"-0 first, of which no other node has all that was acknowledged", "is empty or new", "ringmill.missing.data=begin")
-	n.Set("ringmill.missing.data", "begin")
-	n.Restart(t)
-	ledBy(-1)
-	contains(t, command(t, c, "topic", "elect", topic, "--unclean", "--execute"), "elected")
-	ledBy(2)
-	awaitInSync(t, c.Nodes[0], topic)
-	if got := harness.Values(c.Nodes[0].Consume(t, topic, len(values))); !slices.Equal(got, values) {
-		t.Errorf("%d records are read, want the %d that node 2 had", len(got), len(values))
+	return a
+}
+
+func (a *ahead) ledBy(t *testing.T, leader int32) {
+	t.Helper()
+	awaitTopic(t, a.Nodes[0], a.topic, func(p *kmsg.MetadataResponseTopicPartition) error {
+		if p.Leader != leader {
+			return fmt.Errorf("led by %d", p.Leader)
+		}
+		return nil
+	})
+}
+
+// wantLeft: nobody leads the partition until an operator has node 2 lead, which loses nothing of what it has.
+func (a *ahead) wantLeft(t *testing.T) {
+	t.Helper()
+	a.ledBy(t, -1)
+	contains(t, command(t, a.Cluster, "topic", "elect", a.topic, "--unclean", "--execute"), "elected")
+	a.ledBy(t, 2)
+	awaitInSync(t, a.Nodes[0], a.topic)
+	if got := harness.Values(a.Nodes[0].Consume(t, a.topic, len(a.values))); !slices.Equal(got, a.values) {
+		t.Errorf("%d records are read, want the %d that node 2 had", len(got), len(a.values))
 	}
+}
+
+// TestAReplacedDiskThatWasAheadOfTheOthers: a node that alone has all of a partition with other replicas does not start without it; where it is
+// told to go on, it does not empty what the others have, whether it was eligible to lead yet or fallen back on as the last leader.
+func TestAReplacedDiskThatWasAheadOfTheOthers(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{"commit", "interval"} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			a := startAhead(t, map[string]string{"ringmill.flush.policy": policy})
+			refused(t, a.lost, "1 partitions have no log, "+a.topic+"-0 first, of which no other node has all that was acknowledged", "is empty or new", "ringmill.missing.data=begin")
+			a.lost.Set("ringmill.missing.data", "begin")
+			a.lost.Restart(t)
+			a.wantLeft(t)
+		})
+	}
+}
+
+// TestANodeThatBeginsAnewIsKilled: between making logs anew and telling the controller. What it has written down keeps its empty logs from being
+// elected when it starts again; without that they are, and what others have is cut.
+func TestANodeThatBeginsAnewIsKilled(t *testing.T) {
+	t.Parallel()
+	for _, marked := range []bool{true, false} {
+		t.Run(fmt.Sprint("marked=", marked), func(t *testing.T) {
+			t.Parallel()
+			a := startAhead(t, nil)
+			a.lost.Set("ringmill.missing.data", "begin")
+			state := filepath.Join(a.lost.DataDir(), "state")
+			heldUp := lockFile(t, filepath.Join(state, "log-directories"+segment.TempSuffix)) // which it writes when the logs are made
+			a.lost.Set("broker.heartbeat.interval.ms", "600000")
+			a.lost.Begin(t)
+			harness.Await(t, "the log to be made anew", func() bool {
+				made, err := filepath.Glob(filepath.Join(a.base, "3", "*", a.topic+"-0", segment.PartitionMetadataFile))
+				return err == nil && len(made) == 1
+			})
+			a.lost.Kill(t)
+			if err := heldUp.Close(); err != nil {
+				t.Fatal(err)
+			}
+			a.lost.Set("broker.heartbeat.interval.ms", "2000")
+			if !marked {
+				if err := os.Remove(filepath.Join(state, "begun-anew")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a.lost.Restart(t)
+			if marked {
+				a.wantLeft(t)
+				return
+			}
+			a.ledBy(t, 3)
+			harness.Eventually(t, "what node 2 had to be lost", func(ctx context.Context) error {
+				ends, err := kadm.NewClient(a.Nodes[0].Client(t)).ListEndOffsets(ctx, a.topic)
+				if end, there := ends.Lookup(a.topic, 0); err != nil || !there || end.Err != nil || end.Offset != 0 {
+					return fmt.Errorf("the partition ends at %+v, %w", end, err)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// lockFile makes a file and holds its lock (flock(2)) until it is closed.
+func lockFile(t *testing.T, name string) *os.File {
+	t.Helper()
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
