@@ -12,15 +12,19 @@ const (
 )
 
 // Rehearse does for a moment all that Run does, on a topic of the trial's name that is removed again, so that what stands in its way (nobody answers, no
-// right to it, no leader, a property that nodes refuse) is known before others have taken their time. What it measures counts nowhere. Errors are Run's.
-func (t Trial) Rehearse(ctx context.Context) error {
+// right to it, no leader, a property that nodes refuse) is known before others have taken their time. What it measures counts nowhere. Errors are Run's. missing
+// is what could not be read beside it, without which a run goes on.
+func (t Trial) Rehearse(ctx context.Context) (missing []string, err error) {
 	t = t.withDefaults() // whose batches are those of the trial's own rate
 	t.WarmUp, t.Duration, t.Arrival, t.Backlog = 0, rehearsalWindow, arrivalUniform, nil
-	t.Progress, t.Log, t.StatusAddresses, t.PIDs = nil, nil, nil, nil
+	t.Progress, t.Log = nil, nil
 	t.Rate = rehearsalRequests * float64(t.Topics*t.Producers)
 	if t.Client == ClientRaw {
 		t.Rate *= float64(t.BatchRecords)
 	}
-	_, err := t.Run(ctx)
-	return err
+	outcome, err := t.Run(ctx)
+	if outcome != nil && outcome.Beside != nil {
+		missing = outcome.Beside.Missing
+	}
+	return missing, err
 }

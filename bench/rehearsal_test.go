@@ -34,7 +34,7 @@ func TestRehearsal(t *testing.T) {
 				trial.Partitions, trial.Duration, trial.WarmUp, trial.Patience = 2, time.Hour, time.Hour, 10*time.Second
 				change(&trial)
 				began := time.Now()
-				if err := trial.Rehearse(t.Context()); err != nil {
+				if _, err := trial.Rehearse(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				if took := time.Since(began); took > 2*time.Second {
@@ -79,7 +79,7 @@ func TestRehearsalFails(t *testing.T) {
 				trial := inBubble(s)
 				trial.Patience = 3 * time.Second
 				c.harm(s, &trial)
-				if err := trial.Rehearse(t.Context()); err == nil || c.want != nil && !errors.Is(err, c.want) {
+				if _, err := trial.Rehearse(t.Context()); err == nil || c.want != nil && !errors.Is(err, c.want) {
 					t.Errorf("%v", err)
 				}
 			})

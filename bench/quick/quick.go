@@ -79,7 +79,7 @@ func (q *Quick) run(ctx context.Context, r *Report) (err error) {
 	if r.Node, err = findNode(ctx, q.Trial, q.Metrics, q.MetricsTrusted); err != nil {
 		return err
 	}
-	if err := q.trial(0, q.Duration).Rehearse(ctx); err != nil {
+	if _, err := q.trial(0, q.Duration).Rehearse(ctx); err != nil {
 		return err // before the limits take their time
 	}
 	measured, err := q.limits(ctx, r)

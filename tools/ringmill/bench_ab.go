@@ -86,7 +86,7 @@ func (a *app) benchPairs(ctx context.Context, f *benchABFlags, targets []string)
 		t := f.trial
 		t.Addresses, t.StatusAddresses = strings.Split(targets[i], ","), f.metrics[i]
 		sides[i].trial = t
-		if err := rehearse(ctx, t); err != nil {
+		if err := a.rehearse(ctx, targets[i]+": ", t); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", targets[i], err)
 		}
 	}

@@ -41,6 +41,17 @@ func TestBenchABLooksAtBothFirst(t *testing.T) {
 	}
 }
 
+// What no run could read beside it is told before the first one, too.
+func TestBenchABTellsWhatIsNotRead(t *testing.T) {
+	a, b := benchServer(t), benchServer(t)
+	args := append([]string{"bench", "ab", a.Addresses()[0], b.Addresses()[0], "--pairs", "1", "--rate", "100", "--node-metrics-b", "127.0.0.1:1"}, briefly...)
+	_, said := told(t, new(bench.Comparison), args...)
+	first, _, _ := strings.Cut(said, "\n")
+	if !strings.HasPrefix(first, b.Addresses()[0]+": not read: ") || !strings.Contains(first, "127.0.0.1:1") || strings.Count(said, "not read: ") != 1 {
+		t.Errorf("%s", said)
+	}
+}
+
 // So it is with what a sweep and a quick answer need.
 func TestBenchSweepAndQuickLookFirst(t *testing.T) {
 	for _, args := range [][]string{{"sweep", "--over", "size=100,200"}, {"sweep", "--bound", "p99<1s"}, {"quick", "--dir", t.TempDir()}} {

@@ -226,9 +226,15 @@ func benchEnded(ctx context.Context, t bench.Trial) (*bench.Report, error) {
 }
 
 // rehearse has a trial done for a moment, on a topic of its own, before several runs are begun: what stands in the way of one is not to be found out after others.
-func rehearse(ctx context.Context, t bench.Trial) error {
+//
+// What could not be read beside it is told on standard error, after who it is about: all runs would lack it.
+func (a *app) rehearse(ctx context.Context, who string, t bench.Trial) error {
 	t.Topic = benchTopic()
-	return t.Rehearse(ctx)
+	missing, err := t.Rehearse(ctx)
+	for _, what := range missing {
+		fmt.Fprintf(a.stderr, "%snot read: %s\n", who, what)
+	}
+	return err
 }
 
 func (a *app) benchRun(ctx context.Context, f *benchRunFlags) error {

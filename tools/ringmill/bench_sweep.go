@@ -234,14 +234,14 @@ func (f *benchSweepFlags) loopChoices(cmd *cobra.Command, client *clientFlags, v
 	return points, nil
 }
 
-// rehearse has each point's load done for a moment, at a node of its own if it has one.
-func (f *benchSweepFlags) rehearse(ctx context.Context, points []sweepPoint) error {
+// benchSweepRehearsed has each point's load done for a moment, at a node of its own if it has one.
+func (a *app) benchSweepRehearsed(ctx context.Context, f *benchSweepFlags, points []sweepPoint) error {
 	for _, p := range points {
 		leave, err := f.at(ctx, &p)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(rehearse(ctx, p.trial), leave()); err != nil {
+		if err := errors.Join(a.rehearse(ctx, settingsPrefix(p.settings), p.trial), leave()); err != nil {
 			return fmt.Errorf("%s%w", settingsPrefix(p.settings), err)
 		}
 	}
@@ -249,7 +249,7 @@ func (f *benchSweepFlags) rehearse(ctx context.Context, points []sweepPoint) err
 }
 
 func (a *app) benchSweep(ctx context.Context, f *benchSweepFlags, points []sweepPoint, bounds []bench.Bound) error {
-	if err := f.rehearse(ctx, points); err != nil {
+	if err := a.benchSweepRehearsed(ctx, f, points); err != nil {
 		return benchFault(err)
 	}
 	s := &bench.Sweep{Schema: bench.SweepSchema, Bounds: f.bounds, Points: make([]bench.SweepPoint, len(points))}

@@ -195,7 +195,7 @@ func (a *app) benchTune(ctx context.Context, f *benchTuneFlags, bounds []bench.B
 		with, try = live.with, live.validate
 	}
 	t := &tuner{load: &f.benchLoadFlags, bounds: bounds, to: f.to, precision: 1 + f.precision/100, from: f.trial.Rate, with: with}
-	if err := t.rehearse(ctx, space, try); err != nil {
+	if err := a.benchTuneRehearsed(ctx, t, space, try); err != nil {
 		return benchFault(err)
 	}
 	s := tune.Search{Space: space, Measure: t.measure, AA: 4, Pairs: f.pairs, Passes: f.passes, Progress: func(what string) { fmt.Fprintln(a.stderr, what) }}
@@ -229,15 +229,15 @@ type tuner struct {
 	with      func(ctx context.Context, settings []bench.Setting) (target, error)
 }
 
-// rehearse has the load done for a moment with the properties as they are, and tries each value that the search will.
-func (t *tuner) rehearse(ctx context.Context, space []tune.Property, try func(context.Context, []bench.Setting) error) error {
+// benchTuneRehearsed has the load done for a moment with the properties as they are, and tries each value that the search will.
+func (a *app) benchTuneRehearsed(ctx context.Context, t *tuner, space []tune.Property, try func(context.Context, []bench.Setting) error) error {
 	at, err := t.with(ctx, nil)
 	if err != nil {
 		return err
 	}
 	trial := t.load.trial
 	trial.Addresses = at.addresses
-	if err := errors.Join(rehearse(ctx, trial), at.leave()); err != nil {
+	if err := errors.Join(a.rehearse(ctx, "", trial), at.leave()); err != nil {
 		return err
 	}
 	return tryValues(ctx, space, try)

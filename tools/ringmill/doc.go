@@ -23,6 +23,8 @@
 //
 //	main.go, root.go      process, root command, exit status
 //	output.go             text tables and JSON
+//	flagvalues.go         what flags take, and sizes with units
+//	idleflags.go          flags that do nothing without others
 //	client.go             the Kafka client of all commands that are one
 //	outage.go             what a node that does not answer is told as
 //	hidden.go             what an authorizer keeps from who asks
