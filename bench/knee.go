@@ -55,9 +55,16 @@ func Held(r *Report, bounds []Bound) (broken string) {
 	return broken
 }
 
-// ClientsFault tells of a run that holds no bound whether that may be the client's fault: the client, and not what it measured, is why the run is invalid.
-func (r *Report) ClientsFault() bool {
-	return r.Verdict == VerdictInvalid && r.LostRequests == 0 && r.Produced.Records > 0
+// ClientsFault tells of a run that does not hold whether that may be the client's fault: the client, and not what it measured, is why the run is invalid. One in
+// which nothing was measured, as at a rate at which nothing is due in it, leaves it at what was known before.
+func (r *Report) ClientsFault(before bool) bool {
+	switch {
+	case r.Verdict != VerdictInvalid || r.LostRequests > 0:
+		return false
+	case r.Produced.Records == 0:
+		return before
+	}
+	return true
 }
 
 // breaks says which bound does not hold, or that responses grow.

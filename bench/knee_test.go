@@ -166,16 +166,19 @@ func TestHeldBacklog(t *testing.T) {
 	}
 }
 
-// A run in which nothing was acknowledged, or something lost, is invalid, and not for the client's sake.
+// A run that lost something is not invalid for the client's sake; one in which nothing was measured says no more than is known.
 func TestClientsFault(t *testing.T) {
 	for _, c := range []struct {
 		verdict       string
 		records, lost int64
-		want          bool
-	}{{VerdictInvalid, 10, 0, true}, {VerdictInvalid, 0, 0, false}, {VerdictInvalid, 10, 1, false}, {VerdictValid, 10, 0, false}, {VerdictPartial, 10, 0, false}} {
+		before, want  bool
+	}{
+		{VerdictInvalid, 10, 0, false, true}, {VerdictInvalid, 0, 0, false, false}, {VerdictInvalid, 0, 0, true, true}, {VerdictInvalid, 10, 1, true, false},
+		{VerdictValid, 10, 0, true, false}, {VerdictPartial, 10, 0, true, false}, {VerdictPartial, 0, 0, true, false},
+	} {
 		r := &Report{Verdict: c.verdict, LostRequests: c.lost}
-		if r.Produced.Records = c.records; r.ClientsFault() != c.want {
-			t.Errorf("%+v: %v", c, r.ClientsFault())
+		if r.Produced.Records = c.records; r.ClientsFault(c.before) != c.want {
+			t.Errorf("%+v: %v", c, r.ClientsFault(c.before))
 		}
 	}
 }

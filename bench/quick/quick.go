@@ -158,7 +158,7 @@ func (q *Quick) curve(ctx context.Context, r *Report) error {
 		broken := bench.Held(load.Run, q.Bounds)
 		q.say(fmt.Sprintf("%s records/s: %s", bench.FormatCount(rate), or(broken, "holds")))
 		if broken != "" {
-			r.ClientLimited = load.Run.ClientsFault()
+			r.ClientLimited = load.Run.ClientsFault(r.ClientLimited)
 		}
 		return broken, nil
 	}

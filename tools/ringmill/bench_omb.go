@@ -182,7 +182,7 @@ func (a *app) benchFindRate(ctx context.Context, t bench.Trial) (bench.Found, er
 		fmt.Fprintf(a.stderr, "%s\n", benchLine(r))
 		if broken != "" {
 			fmt.Fprintf(a.stderr, "  does not hold: %s\n", broken)
-			limited = r.ClientsFault()
+			limited = r.ClientsFault(limited)
 		}
 		return broken, nil
 	}}.Run(ctx)

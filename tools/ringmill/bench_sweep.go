@@ -310,7 +310,7 @@ func (a *app) benchSearch(ctx context.Context, f *benchSweepFlags, p *sweepPoint
 		broken := bench.Held(r, bounds)
 		if broken != "" {
 			fmt.Fprintf(a.stderr, "  does not hold: %s\n", broken)
-			point.ClientLimited = r.ClientsFault()
+			point.ClientLimited = r.ClientsFault(point.ClientLimited)
 		}
 		return broken, nil
 	}

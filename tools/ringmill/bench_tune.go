@@ -321,7 +321,7 @@ func (t *tuner) try(ctx context.Context, at target, rate float64) (score tune.Sc
 		t.left = append(t.left, err)
 	}
 	broken = bench.Held(report, t.bounds)
-	if report.ClientsFault() {
+	if report.ClientsFault(false) {
 		t.doubt = broken
 	}
 	score = tune.Score{Rate: rate, P99Us: report.Produced.Latency.P99Us}
