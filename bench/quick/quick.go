@@ -79,6 +79,9 @@ func (q *Quick) run(ctx context.Context, r *Report) (err error) {
 	if r.Node, err = findNode(ctx, q.Trial, q.Metrics, q.MetricsTrusted); err != nil {
 		return err
 	}
+	if n := len(r.Node.Addresses); n != 1 && q.MetricsTrusted {
+		q.say(fmt.Sprintf("there are %d nodes: --metrics, which is one's, is not read", n))
+	}
 	if _, err := q.trial(0, q.Duration).Rehearse(ctx); err != nil {
 		return err // before the limits take their time
 	}
@@ -112,6 +115,7 @@ func (q *Quick) run(ctx context.Context, r *Report) (err error) {
 // limits measures what this machine allows, if the node is on it.
 func (q *Quick) limits(ctx context.Context, r *Report) (*limits.NodeLimits, error) {
 	if !r.Node.Local {
+		q.say("not all nodes are on this machine: its disk, its loopback and its processors are not measured")
 		return nil, nil
 	}
 	r.Directory, r.Node.dir = q.Dir, q.Dir

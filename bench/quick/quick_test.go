@@ -250,3 +250,27 @@ func TestNoRateOfTheClient(t *testing.T) {
 		}
 	}
 }
+
+// What has been asked for in vain is told: a directory where nodes are elsewhere, and the metrics of one of several.
+func TestInVain(t *testing.T) {
+	s := benchtest.New(2, benchtest.Constant(time.Millisecond))
+	t.Cleanup(s.Close)
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	for trusted, want := range map[bool]string{true: "there are 2 nodes: --metrics, which is one's, is not read", false: ""} {
+		var said []string
+		q := asked(t, s)
+		q.MetricsTrusted, q.Progress = trusted, func(what string) { said = append(said, what) }
+		ctx, cancel := context.WithCancel(t.Context())
+		q.Topic = func() string { cancel(); return "quick" } // that is enough
+		if _, err := q.Run(ctx); err == nil || strings.Join(said, "; ") != want {
+			t.Errorf("%v: %v, %v", trusted, said, err)
+		}
+		said = nil
+		if measured, err := q.limits(t.Context(), &Report{}); measured != nil || err != nil || len(said) != 1 || !strings.Contains(said[0], "not all nodes are on this machine") {
+			t.Errorf("%v, %v, said %v", measured, err, said)
+		}
+		cancel()
+	}
+}
