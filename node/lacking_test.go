@@ -157,3 +157,39 @@ func TestDamagedListOfBegunAnew(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A replica without a log lacks what it has promised; that nothing is left of it is said where a log directory is gone alone: else a crash may have
+// come before any of the partition's logs was made, and somebody has to lead.
+func TestReplicasWithoutALog(t *testing.T) {
+	const me = 9
+	for _, test := range []struct {
+		state   image.PartitionState
+		dirGone string
+		told    []bool // Gone of what the controller is told
+	}{
+		{image.PartitionState{Replicas: []wire.NodeID{me, 1}, ISR: []wire.NodeID{me, 1}, Leader: 1}, "", []bool{false}},
+		{image.PartitionState{Replicas: []wire.NodeID{me, 1}, ISR: []wire.NodeID{1}, ELR: []wire.NodeID{me}, Leader: 1}, "/logs", []bool{true}},
+		{image.PartitionState{Replicas: []wire.NodeID{me, 1}, ISR: []wire.NodeID{1}, Leader: 1}, "/logs", nil},
+		{image.PartitionState{Replicas: []wire.NodeID{me, 1}, ELR: []wire.NodeID{me}, Leader: wire.NoNode}, "", nil},
+		{image.PartitionState{Replicas: []wire.NodeID{me, 1}, ELR: []wire.NodeID{me}, Leader: wire.NoNode}, "/logs", []bool{true}},
+		{image.PartitionState{Replicas: []wire.NodeID{me, 1}, LastKnownELR: []wire.NodeID{me}, Leader: wire.NoNode}, "/logs", []bool{true}},
+		{image.PartitionState{Replicas: []wire.NodeID{me}, ELR: []wire.NodeID{me}, Leader: wire.NoNode}, "/logs", nil},
+	} {
+		n, job := newUnstarted(t), jobOf(1, 0)
+		job.fresh = true
+		n.dirGone = test.dirGone
+		n.image.Store(withRecords(t, new(image.Image), image.ClusterRecord{ClusterID: "c"}, image.TopicRecord{Name: "t", ID: job.topic.id, Partitions: 1},
+			image.PartitionRecord{Topic: job.topic.id, State: test.state}))
+		if err := n.noteLost([]*openJob{job}); err != nil {
+			t.Fatal(err)
+		}
+		var told []bool
+		some, _ := n.lacking.tell()
+		for _, k := range some {
+			told = append(told, k.Gone)
+		}
+		if !slices.Equal(told, test.told) {
+			t.Errorf("%+v, directory gone %q: told is %v, want %v", test.state, test.dirGone, told, test.told)
+		}
+	}
+}

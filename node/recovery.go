@@ -101,7 +101,7 @@ func (n *Node) noteLost(jobs []*openJob) error {
 	if err := n.lacking.load(jobs); err != nil {
 		return err
 	}
-	var begun []*openJob
+	var missing []*openJob
 	m := n.Image()
 	for _, j := range jobs {
 		state := m.ByID(j.topic.id).State(j.found.tp.Partition)
@@ -116,9 +116,12 @@ func (n *Node) noteLost(jobs []*openJob) error {
 		default:
 			continue
 		}
-		begun = append(begun, j)
+		missing = append(missing, j)
 	}
-	return n.forsakeJobs(begun)
+	if n.dirGone == "" { // a crash may have come before they were made at all, on every node that was to have one: somebody has to lead
+		return n.lackJobs(missing)
+	}
+	return n.forsakeJobs(missing)
 }
 
 // forsakeJobs writes down that nothing is left of replicas, before their logs are made anew.
