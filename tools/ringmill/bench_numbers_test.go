@@ -46,9 +46,6 @@ func TestBenchNumbers(t *testing.T) {
 				tried++
 				var errs bytes.Buffer
 				args := slices.Concat([]string{"bench", command.Name()}, needs[command.Name()], []string{"--" + f.Name + "=" + value})
-				if (f.Name == "batch" || f.Name == "max-in-flight") && command.Flags().Lookup("client") != nil {
-					args = append(args, "--client=raw")
-				}
 				code := (&app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &errs}).run(cancelled, args)
 				refused := code == statusUsage && strings.Contains(errs.String(), ": from ")
 				if !refused && !slices.Contains(meant, f.Name+"="+value) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,6 @@ var idleFlags = []idleFlag{
 	{"parallel", unset("leaders", "undo"), "with --leaders and --undo, which move no replica"},
 	{"throttle", unset("leaders", "undo"), "with --leaders and --undo, which move no replica"},
 	{"wait", unset("undo"), "with --undo, which waits for nothing"},
-	{"execute", set("unclean"), "without --unclean: what else there is loses nothing and is done without it"},
 	{"producer-epoch", set("producer-id"), "without --producer-id"},
 	{"coordinator-epoch", set("producer-id"), "without --producer-id"},
 }
@@ -58,10 +58,11 @@ func valued(name, value string) func(*pflag.FlagSet) bool {
 	}
 }
 
-// refuseIdleFlags has a command and those below it refuse flags that would do nothing, once all are set.
-func refuseIdleFlags(cmd *cobra.Command) {
+// warnOfIdleFlags has a command and those below it tell of flags that do nothing, once all are set. They are not refused: a command line that did
+// its work with one does it still.
+func (a *app) warnOfIdleFlags(cmd *cobra.Command) {
 	for _, below := range cmd.Commands() {
-		refuseIdleFlags(below)
+		a.warnOfIdleFlags(below)
 	}
 	run := cmd.RunE
 	if run == nil {
@@ -71,7 +72,7 @@ func refuseIdleFlags(cmd *cobra.Command) {
 		flags := cmd.Flags()
 		for _, idle := range idleFlags {
 			if flags.Changed(idle.name) && !idle.needs(flags) {
-				return wrongUse(cmd, "--%s has no effect %s", idle.name, idle.why)
+				fmt.Fprintf(a.stderr, "ringmill: warning: --%s has no effect %s\n", idle.name, idle.why)
 			}
 		}
 		return run(cmd, args)

@@ -109,7 +109,7 @@ The client commands work with any node that speaks Kafka's protocol.`,
 		&cobra.Group{ID: groupBench, Title: "Figures:"})
 	root.AddCommand(a.serveCommand(), a.topicCommand(), a.groupCommand(), a.configCommand(), a.quotaCommand(), a.aclCommand(), a.txnCommand(), a.logDirsCommand(), a.featuresCommand(), a.clusterCommand(), a.nodeCommand(), a.produceCommand(), a.consumeCommand(), a.dumpCommand(), a.benchCommand(), a.versionCommand())
 	a.output.register(root)
-	refuseIdleFlags(root)
+	a.warnOfIdleFlags(root)
 	root.InitDefaultCompletionCmd()
 	return root
 }

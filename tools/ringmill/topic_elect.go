@@ -46,6 +46,8 @@ names first. --unclean by itself only shows which partitions those are, and who 
 			return err
 		case f.allTopics == (len(args) > 0):
 			return wrongUse(cmd, "either TOPIC[:PARTITION,...] or --all-topics is needed")
+		case f.execute && !f.unclean:
+			return wrongUse(cmd, "--execute is for --unclean: what else there is loses nothing and is done without it")
 		}
 		return a.admin(cmd.Context(), func(ctx context.Context, admin *kadm.Client) error { return a.elect(ctx, admin, wanted, f) })
 	}
