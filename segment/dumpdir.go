@@ -32,8 +32,8 @@ type DumpDirectory struct {
 }
 
 // DumpDir verifies a partition's directory, or those of all partitions in a log directory with the checkpoints beside them, and writes a line for each log
-// to w, followed by what is wrong with it; problems counts that. Logs that are about to be deleted are left out. The error is the file system's, w's, or wraps
-// ErrDumpKind for a directory that is neither.
+// to w, followed by what is wrong with it; problems counts that. Logs that are about to be deleted are left out, and one that cannot be read does not keep the
+// others from being verified. The error is the file system's, of each log that could not be read, w's, or wraps ErrDumpKind for a directory that is neither.
 func DumpDir(w io.Writer, fsys FS, dir string, opt DumpDirOptions) (problems int, err error) {
 	d := &dirDumper{dumper: dumper{w: w, fs: fsys, name: dir, opt: DumpOptions{JSON: opt.JSON, ProblemsOnly: true}}, verify: opt}
 	entries, err := fsys.ReadDir(dir)
@@ -75,27 +75,29 @@ var rootCheckpoints = []string{RecoveryPointCheckpoint, LogStartCheckpoint, High
 // logs verifies a log directory.
 func (d *dirDumper) logs(dir string, entries []DirEntry) error {
 	known := false
+	var unread []error
 	for _, e := range entries {
 		file := dir + "/" + e.Name
+		var err error
 		switch {
 		case isPartitionDir(e):
 			known = true
-			if err := d.log(file); err != nil {
-				return err
+			if err = d.log(file); d.verify.Live && isMissing(err) {
+				err = nil // its topic was deleted meanwhile
 			}
 		case !e.IsDir && slices.Contains(rootCheckpoints, e.Name):
 			known = true
-			problems, err := Dump(d.w, d.fs, file, d.opt)
-			if d.problems += problems; err != nil {
-				return err
-			}
+			var problems int
+			problems, err = Dump(d.w, d.fs, file, d.opt)
+			d.problems += problems
 		}
+		unread = append(unread, err)
 		known = known || e.Name == MetaPropertiesFile
 	}
 	if !known {
 		return ErrDumpKind
 	}
-	return nil
+	return errors.Join(unread...)
 }
 
 // log verifies one partition's directory.
@@ -120,6 +122,9 @@ func (d *dirDumper) cleaned(dir string) bool {
 	}
 	offsets, err := ReadOffsetCheckpoint(text)
 	tp, is := ParsePartitionDir(path.Base(dir))
+	if !is { // a copy has what the log has
+		tp, _, _, is = ParseSetAside(path.Base(dir))
+	}
 	_, has := offsets[tp]
 	return err == nil && is && has
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/segment/osfs"
+	"github.com/ringmill/ringmill/segment/segmenttest"
 	"github.com/ringmill/ringmill/wire"
 )
 
@@ -85,6 +86,91 @@ func TestDumpDirFindsProblems(t *testing.T) {
 	full := errors.New("full")
 	if _, err := segment.DumpDir(failingWriter{full}, fsys, "logs", segment.DumpDirOptions{}); !errors.Is(err, full) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A log that cannot be read is an error, and the others are verified all the same.
+func TestDumpDirGoesOn(t *testing.T) {
+	fsys := copyOfKafkas(t)
+	for _, e := range []string{"logs/a-0", "logs/b-0"} {
+		copyDir(t, fsys, "logs/segdump-0", e)
+	}
+	broken := errors.New("broken")
+	fsys.Inject(segmenttest.FailNth(segmenttest.OpRead, "/a-0/00000000000000000000.log", 0, true, broken))
+	var out bytes.Buffer
+	problems, err := segment.DumpDir(&out, fsys, "logs", segment.DumpDirOptions{})
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "logs/a-0") || problems != 0 || strings.Contains(out.String(), "a-0") || strings.Count(out.String(), "Verified ") != 2 {
+		t.Errorf("%d problems, %v\n%s", problems, err, out.String())
+	}
+}
+
+// A copy of a compacted log, and one that was set aside, may lack what the log may.
+func TestDumpDirOfACompactedCopy(t *testing.T) {
+	fsys := copyOfKafkas(t)
+	edit(t, fsys, log0, func(b []byte) []byte { return append(b[:326:326], b[406:]...) })
+	edit(t, fsys, index0, func([]byte) []byte { return nil })
+	edit(t, fsys, times0, func([]byte) []byte { return nil })
+	cleaned := segment.AppendOffsetCheckpoint(nil, map[wire.TopicPartition]wire.Offset{{Topic: "segdump", Partition: 0}: 32})
+	if err := fsys.WriteFileAtomic("logs/"+segment.CleanerCheckpoint, cleaned); err != nil {
+		t.Fatal(err)
+	}
+	for _, suffix := range []string{segment.FutureDirSuffix, segment.StrayDirSuffix} {
+		copyDir(t, fsys, "logs/segdump-0", "logs/segdump-0."+strings.Repeat("0", 32)+suffix)
+	}
+	if out, problems := dumpDir(t, fsys, "logs", segment.DumpDirOptions{}); problems != 0 || strings.Count(out, "Verified ") != 3 {
+		t.Errorf("%d problems\n%s", problems, out)
+	}
+}
+
+// goes removes a name once a directory has been listed, as a node does that has the log open.
+type goes struct {
+	*segmenttest.FS
+	listed, name string
+}
+
+func (g goes) ReadDir(dir string) ([]segment.DirEntry, error) {
+	entries, err := g.FS.ReadDir(dir)
+	if dir == g.listed {
+		err = errors.Join(err, g.RemoveAll(g.name))
+	}
+	return entries, err
+}
+
+// What a node removes while its logs are verified is no problem where it may have them open, and one where it may not.
+func TestDumpDirOfALiveNode(t *testing.T) {
+	for _, c := range []struct {
+		listed, name string
+		logs         int
+	}{
+		{"logs/segdump-0", "logs/segdump-0/00000000000000000000.log", 2},
+		{"logs/segdump-0", "logs/segdump-0/00000000000000000000.index", 2},
+		{"logs/segdump-0", "logs/segdump-0/00000000000000000000.timeindex", 2},
+		{"logs/segdump-0", "logs/segdump-0/00000000000000000032.snapshot", 2},
+		{"logs", "logs/segdump-0", 1},
+	} {
+		for _, live := range []bool{true, false} {
+			fsys := copyOfKafkas(t)
+			copyDir(t, fsys, "logs/segdump-0", "logs/z-0")
+			var out bytes.Buffer
+			problems, err := segment.DumpDir(&out, goes{fsys, c.listed, c.name}, "logs", segment.DumpDirOptions{Live: live})
+			if want := map[bool]int{true: c.logs, false: 1}[live]; problems != 0 || live != (err == nil) || !live && !errors.Is(err, fs.ErrNotExist) || strings.Count(out.String(), "Verified ") != want {
+				t.Errorf("%s, live %v: %d problems, %v\n%s", c.name, live, problems, err, out.String())
+			}
+		}
+	}
+}
+
+func copyDir(t *testing.T, fsys segment.FS, from, to string) {
+	t.Helper()
+	entries, err := fsys.ReadDir(from)
+	if err := errors.Join(err, fsys.MkdirAll(to, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		text, err := fsys.ReadFile(from + "/" + e.Name)
+		if err := errors.Join(err, fsys.WriteFileAtomic(to+"/"+e.Name, text)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

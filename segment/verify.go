@@ -11,7 +11,7 @@ import (
 // VerifyOptions says what VerifyDir may take for granted.
 type VerifyOptions struct {
 	Compacted bool // offsets may be missing (cleanup.policy=compact)
-	Live      bool // a node has the log open: writes are in flight, the active segment's indexes are not written yet
+	Live      bool // a node has the log open: writes are in flight, the active segment's indexes are not written yet, old files go
 	Records   bool // decode every record too
 }
 
@@ -57,7 +57,7 @@ type verifier struct {
 	dir      string
 	opt      VerifyOptions
 	segments []wire.Offset      // base offsets of the .log files, in order
-	indexes  map[string][]byte  // name → content of .index, .timeindex and .txnindex files
+	indexes  map[string]bool    // names of the .index, .timeindex and .txnindex files
 	epochs   *LeaderEpochCache  // nil: there is no file, or it cannot be read
 	epoch    wire.LeaderEpoch   // of the last batch
 	next     wire.Offset        // the offset that is due
@@ -83,7 +83,7 @@ func (v *verifier) list() error {
 	if err != nil {
 		return err
 	}
-	v.indexes = map[string][]byte{}
+	v.indexes = map[string]bool{}
 	for _, e := range entries {
 		if err := v.listFile(e); err != nil {
 			return err
@@ -107,9 +107,8 @@ func (v *verifier) listFile(e DirEntry) error {
 		v.segments = append(v.segments, base)
 		return nil
 	case ok && (suffix == indexSuffix || suffix == timeIndexSuffix || suffix == txnIndexSuffix):
-		data, err := v.fs.ReadFile(v.dir + "/" + e.Name)
-		v.indexes[e.Name] = data
-		return err
+		v.indexes[e.Name] = true
+		return nil
 	case ok && suffix == snapshotSuffix, e.Name == PartitionMetadataFile:
 		return v.verifySmall(e.Name)
 	case ok && strings.HasSuffix(suffix, deletedSuffix), v.opt.Live && ok && isBeingCleaned(suffix), e.Name == LeaderEpochCheckpoint:
@@ -119,6 +118,9 @@ func (v *verifier) listFile(e DirEntry) error {
 	return nil
 }
 
+// wentMeanwhile tells that a file is gone which was there when the directory was listed, as the node that has the log open removes old ones.
+func (v *verifier) wentMeanwhile(err error) bool { return v.opt.Live && isMissing(err) }
+
 // isBeingCleaned reports whether a file is of a segment that compaction has not put in place yet.
 func isBeingCleaned(suffix string) bool {
 	return strings.HasSuffix(suffix, cleanedSuffix) || strings.HasSuffix(suffix, swapSuffix)
@@ -127,6 +129,9 @@ func isBeingCleaned(suffix string) bool {
 // verifySmall decodes a producer snapshot or partition.metadata.
 func (v *verifier) verifySmall(name string) error {
 	data, err := v.fs.ReadFile(v.dir + "/" + name)
+	if v.wentMeanwhile(err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -20,22 +20,28 @@ type verifiedSegment struct {
 
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// verifySegment reads the i-th segment's batches, and its indexes against them.
+// verifySegment reads the i-th segment's batches, and its indexes against them. One that went meanwhile is passed over.
 func (v *verifier) verifySegment(i int) error {
 	s := &verifiedSegment{verifier: v, base: v.segments[i], end: wire.NoOffset, name: fileName("", v.segments[i], logSuffix)[1:]}
 	if i+1 < len(v.segments) {
 		s.end = v.segments[i+1]
 	}
+	batches, f, err := openBatches(v.fs, v.dir+"/"+s.name)
+	if err == nil {
+		defer f.Close()
+		err = s.openAudits()
+	}
+	if v.wentMeanwhile(err) {
+		v.next = max(v.next, s.end)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	if s.base != v.next && !v.opt.Compacted {
 		s.problemf(s.name, -1, "it begins at offset %d, the log before it ends at %d", s.base, v.next)
 	}
 	v.next = max(v.next, s.base)
-	s.openAudits()
-	batches, f, err := openBatches(v.fs, v.dir+"/"+s.name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	v.dec = wire.AcquireDecompressor()
 	defer v.dec.Release()
 	if err := s.verifyBatches(batches); err != nil {
@@ -48,27 +54,46 @@ func (v *verifier) verifySegment(i int) error {
 	return nil
 }
 
-// openAudits finds the segment's indexes. Those of an active segment may be missing, and are not to be looked at while a node
+// openAudits reads the segment's indexes. Those of an active segment may be missing, and are not to be looked at while a node
 // writes them.
-func (s *verifiedSegment) openAudits() {
+func (s *verifiedSegment) openAudits() error {
 	if s.opt.Live && s.end < 0 {
 		s.txn = &txnAudit{skip: true}
-		return
+		return nil
 	}
-	name := fileName("", s.base, txnIndexSuffix)[1:]
-	s.txn = newTxnAudit(name, s.base, s.indexes[name], s.problem)
-	name = fileName("", s.base, indexSuffix)[1:]
-	if data, ok := s.indexes[name]; ok {
+	name, data, _, err := s.index(txnIndexSuffix)
+	if err != nil {
+		return err
+	}
+	s.txn = newTxnAudit(name, s.base, data, s.problem)
+	name, data, there, err := s.index(indexSuffix)
+	if err != nil {
+		return err
+	}
+	if there {
 		s.offset = newOffsetAudit(name, s.base, data, s.problem)
 	} else if s.end >= 0 {
 		s.problemf(name, -1, "it is missing")
 	}
-	name = fileName("", s.base, timeIndexSuffix)[1:]
-	if data, ok := s.indexes[name]; ok {
+	name, data, there, err = s.index(timeIndexSuffix)
+	if err != nil {
+		return err
+	}
+	if there {
 		s.time = newTimeAudit(name, s.base, data, s.problem)
 	} else if s.end >= 0 {
 		s.problemf(name, -1, "it is missing")
 	}
+	return nil
+}
+
+// index reads one of the segment's indexes, if it was there when the directory was listed.
+func (s *verifiedSegment) index(suffix string) (name string, data []byte, there bool, err error) {
+	name = fileName("", s.base, suffix)[1:]
+	if there = s.indexes[name]; there {
+		data, err = s.fs.ReadFile(s.dir + "/" + name)
+	}
+	return name, data, there, err
 }
 
 func (s *verifiedSegment) closeAudits() {
