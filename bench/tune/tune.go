@@ -68,6 +68,8 @@ type Search struct {
 	Space []Property
 	// Measure gives the score with settings that are not as they are; the rest is. A Rate of 0: no rate holds.
 	Measure func(ctx context.Context, settings []bench.Setting) (Score, error)
+	// Rehearse, if not nil, comes first: its error is why nothing is measured.
+	Rehearse func(ctx context.Context) error
 	// AA is how often the baseline is measured, at least 2; Pairs how often a value that is kept has been held against what was set; Passes bounds the
 	// passes over all properties.
 	AA, Pairs, Passes int
@@ -89,6 +91,11 @@ func (s Search) Run(ctx context.Context) (*Result, error) {
 }
 
 func (s Search) run(ctx context.Context, r *Result) error {
+	if s.Rehearse != nil {
+		if err := s.Rehearse(ctx); err != nil {
+			return err
+		}
+	}
 	if err := s.baseline(ctx, r); err != nil {
 		return err
 	}

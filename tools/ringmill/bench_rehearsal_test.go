@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringmill/ringmill/bench"
 	"github.com/ringmill/ringmill/bench/benchtest"
+	"github.com/ringmill/ringmill/bench/tune"
 )
 
 // What stands in the way at the second target is told before the first one is measured.
@@ -62,6 +63,9 @@ func TestBenchSweepAndQuickLookFirst(t *testing.T) {
 		if code != statusFailed || !strings.Contains(said, "is left behind: ") || strings.Count(said, "\n") != 1 {
 			t.Errorf("%v: status %d: %s", args, code, said)
 		}
+		if none == nil {
+			t.Errorf("%v: nothing for who reads JSON", args)
+		}
 	}
 }
 
@@ -80,10 +84,10 @@ func TestBenchTuneTriesAllFirst(t *testing.T) {
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	var none any
+	var none tune.Result
 	code, said := told(t, &none, "bench", "tune", "--serve", script, "--dir", dir, "--over", "ringmill.loop.spin.us=0,1,20", "--over", "ringmill.loops=0,1,2", "--duration", "1h", "--timeout", "30s")
-	if want := "ringmill: ringmill.loops=2: the node ended with exit status 9 before it served, and said on standard error: not two\n"; code != statusFailed || said != want {
-		t.Errorf("status %d: %s", code, said)
+	if want := "ringmill: ringmill.loops=2: the node ended with exit status 9 before it served, and said on standard error: not two\n"; code != statusFailed || said != want || !strings.HasPrefix(none.Error, "ringmill.loops=2: ") {
+		t.Errorf("status %d: %s, %+v", code, said, none)
 	}
 	n := startNode(t)
 	code, said = told(t, &none, "bench", "tune", "--running", "-b", n.address, "--over", "log.segment.bytes=1073741824,268435456,5", "--duration", "1h", "--timeout", "30s")

@@ -249,9 +249,6 @@ func (a *app) benchSweepRehearsed(ctx context.Context, f *benchSweepFlags, point
 }
 
 func (a *app) benchSweep(ctx context.Context, f *benchSweepFlags, points []sweepPoint, bounds []bench.Bound) error {
-	if err := a.benchSweepRehearsed(ctx, f, points); err != nil {
-		return benchFault(err)
-	}
 	s := &bench.Sweep{Schema: bench.SweepSchema, Bounds: f.bounds, Points: make([]bench.SweepPoint, len(points))}
 	if s.Bounds == nil {
 		s.Bounds = []string{}
@@ -259,10 +256,12 @@ func (a *app) benchSweep(ctx context.Context, f *benchSweepFlags, points []sweep
 	for i, p := range points {
 		s.Points[i].Settings, s.Points[i].Runs = p.settings, []*bench.Report{}
 	}
-	var err error
-	if len(bounds) > 0 {
+	err := a.benchSweepRehearsed(ctx, f, points)
+	switch {
+	case err != nil:
+	case len(bounds) > 0:
 		err = a.benchSearches(ctx, f, points, bounds, s)
-	} else {
+	default:
 		err = a.benchRepeats(ctx, f, points, s)
 	}
 	if f.page != "" {

@@ -189,16 +189,14 @@ func (a *app) benchTune(ctx context.Context, f *benchTuneFlags, bounds []bench.B
 	if f.running {
 		live, err := a.tuneRunning(ctx, space)
 		if err != nil {
-			return err
+			return benchFault(err)
 		}
 		defer live.close()
 		with, try = live.with, live.validate
 	}
 	t := &tuner{load: &f.benchLoadFlags, bounds: bounds, to: f.to, precision: 1 + f.precision/100, from: f.trial.Rate, with: with}
-	if err := a.benchTuneRehearsed(ctx, t, space, try); err != nil {
-		return benchFault(err)
-	}
 	s := tune.Search{Space: space, Measure: t.measure, AA: 4, Pairs: f.pairs, Passes: f.passes, Progress: func(what string) { fmt.Fprintln(a.stderr, what) }}
+	s.Rehearse = func(ctx context.Context) error { return a.benchTuneRehearsed(ctx, t, space, try) }
 	r, err := s.Run(ctx)
 	if errors.Is(err, tune.ErrNoBaseline) && t.doubt != "" {
 		err = fmt.Errorf("%w: %s", errInvalid, t.doubt)
