@@ -207,7 +207,7 @@ func (a *app) tuneRunning(ctx context.Context, space []tune.Property) (*runningC
 	}
 	if err != nil {
 		client.Close()
-		return nil, err
+		return nil, cause(err)
 	}
 	for _, p := range space {
 		r.before[p.Name] = nil
@@ -277,7 +277,7 @@ func changesTo(values map[string]*string) (changes []kadm.AlterConfig) {
 func altered(answers kadm.AlterConfigsResponses, err error) error {
 	for _, answer := range answers {
 		if err == nil && answer.Err != nil {
-			err = fmt.Errorf("%w: %s", answer.Err, answer.ErrMessage)
+			err = refused("properties", "of all nodes", answer.Err, answer.ErrMessage)
 		}
 	}
 	return err
