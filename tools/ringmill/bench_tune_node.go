@@ -65,6 +65,7 @@ func (f *serveFlags) start(ctx context.Context, settings []bench.Setting) (t tar
 	n := &tunedNode{dir: dir, cmd: exec.Command(binary, args...)}
 	n.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "RINGMILL_") }) // where another node's data is, for one
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                                       // an interruption is this process's, which then ends the node
+	n.cmd.WaitDelay = tunedStop                                                                                   // else who inherited its standard output is waited for without end
 	at, err := n.start(ctx)
 	if err != nil {
 		return target{}, errors.Join(err, n.end())
@@ -150,31 +151,40 @@ func readStart(out io.Reader, served chan<- nodeStart) {
 			served <- at
 		}
 	}
+	_, _ = io.Copy(io.Discard, out) // after a line that is too long, so that the node does not wait for a reader
 	if !at.ready {
 		served <- at
 	}
 }
 
 // leave is end. The error also says that the node had ended by itself, which is why what was measured last failed: one that is asked to stop does so with
-// status 0.
+// status 0, or if it is a script, by the signal.
 func (n *tunedNode) leave() error {
 	err := n.end()
-	if !n.killed && !n.cmd.ProcessState.Success() {
+	status, _ := n.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if !n.killed && !n.cmd.ProcessState.Success() && status.Signal() != syscall.SIGTERM {
 		err = errors.Join(fmt.Errorf("the node ended with %s while it was measured%s", n.cmd.ProcessState, n.said.told()), err)
 	}
 	return err
 }
 
+// signal goes to all that the node's program has started, too: a script that starts the node does not pass it on.
+func (n *tunedNode) signal(s syscall.Signal) error { return syscall.Kill(-n.cmd.Process.Pid, s) }
+
 // end ends the node and removes its directory.
 func (n *tunedNode) end() error {
 	if n.ended != nil {
-		_ = n.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+		select {
+		case <-n.ended:
+		default:
+			_ = n.signal(syscall.SIGTERM)
+		}
 		timer := time.NewTimer(tunedStop)
 		defer timer.Stop()
 		select {
 		case <-n.ended:
 		case <-timer.C:
-			n.killed = n.cmd.Process.Kill() == nil
+			n.killed = n.signal(syscall.SIGKILL) == nil
 			<-n.ended
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,6 +68,44 @@ func TestTunedNodeEnds(t *testing.T) {
 	}
 	if err := at.leave(); err == nil || !strings.HasPrefix(err.Error(), "the node ended with signal: killed while it was measured") {
 		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// Whatever stands in for the node is waited for no longer than it runs, and ends with what it has started.
+func TestTunedNodeIsAScript(t *testing.T) {
+	dir, bin := t.TempDir(), t.TempDir()
+	script := func(name, text string) *serveFlags {
+		path := filepath.Join(bin, name)
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return &serveFlags{serve: path, dir: dir}
+	}
+	_, err := script("talks", "head -c 200000 /dev/zero | tr '\\0' x\necho no room >&2\nexit 7\n").start(t.Context(), nil)
+	if want := "the node ended with exit status 7 before it served, and said on standard error: no room"; err == nil || err.Error() != want {
+		t.Errorf("%v", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(bin, "ringmill")
+	if err := os.Symlink(self, program); err != nil { // TestMain is the program by this name
+		t.Fatal(err)
+	}
+	at, err := script("wraps", program+" \"$@\"\nexit $?\n").start(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := at.leave(); err != nil {
+		t.Error(err)
+	}
+	if conn, err := net.Dial("tcp", at.addresses[0]); err == nil {
+		conn.Close()
+		t.Error("the node that a script started goes on")
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
