@@ -16,7 +16,7 @@ import (
 // DeviceCounters are what a block device has done since the machine started, for whomever (Documentation/block/stat.rst). What a process's
 // write_bytes says is what it has made dirty in the page cache, which no device need have seen.
 type DeviceCounters struct {
-	// Reads, Writes and Flushes are requests; of a partition flushes are not counted.
+	// Reads, Writes and Flushes are requests; Flushes is -1 where the kernel does not count them (before 5.5). Of a partition none are counted.
 	Reads, Writes, Flushes  int64
 	ReadBytes, WrittenBytes int64
 	// Busy is for how long there was any request.
@@ -56,9 +56,9 @@ func readDevice(dev uint64) (DeviceCounters, error) {
 	return parseDevice(text)
 }
 
-// parseDevice reads requests, sectors, which are of 512 bytes whatever the device has, and milliseconds. Kernels before 5.5 do not count flushes.
+// parseDevice reads requests, sectors, which are of 512 bytes whatever the device has, and milliseconds.
 func parseDevice(text []byte) (c DeviceCounters, err error) {
-	var n [16]int64
+	n := [16]int64{15: -1}
 	fields := bytes.Fields(text)
 	if len(fields) < 11 {
 		return c, fmt.Errorf("a block device's figures: %q", text)
@@ -98,7 +98,7 @@ type DeviceFigure struct {
 	WrittenBytes int64   `json:"writtenBytes"`
 	Reads        int64   `json:"reads"`
 	Writes       int64   `json:"writes"`
-	Flushes      *int64  `json:"flushes,omitempty"` // nil of a partition, whose are not counted
+	Flushes      *int64  `json:"flushes,omitempty"` // nil where they are not counted, as of a partition
 	Busy         float64 `json:"busy"`              // share of the window in which there was any request
 }
 
@@ -142,8 +142,10 @@ func (r *deviceReading) end(now Instant) (DeviceFigure, bool) {
 
 // figure is what was done since before, in so long.
 func (c *DeviceCounters) figure(before *DeviceCounters, took time.Duration) DeviceFigure {
-	flushes := c.Flushes - before.Flushes
-	f := DeviceFigure{ReadBytes: c.ReadBytes - before.ReadBytes, WrittenBytes: c.WrittenBytes - before.WrittenBytes, Reads: c.Reads - before.Reads, Writes: c.Writes - before.Writes, Flushes: &flushes}
+	f := DeviceFigure{ReadBytes: c.ReadBytes - before.ReadBytes, WrittenBytes: c.WrittenBytes - before.WrittenBytes, Reads: c.Reads - before.Reads, Writes: c.Writes - before.Writes}
+	if flushes := c.Flushes - before.Flushes; c.Flushes >= 0 {
+		f.Flushes = &flushes
+	}
 	if took > 0 {
 		f.Busy = min(1, (c.Busy-before.Busy).Seconds()/took.Seconds())
 	}

@@ -123,7 +123,7 @@ func stagesBySettings(s *bench.Sweep) (section, bool) {
 
 // processes is what was used beside the run.
 func processes(all []bench.ProcessFigure) section {
-	s := section{ID: "processes", Title: "What processes used", Note: "In the window; memory at its end, and the most since the process began. A wait is for a processor, on average each time that a thread got one. Dirtied is what was written in the page cache, counted by its folios: what a disk was given of it is below.",
+	s := section{ID: "processes", Title: "What processes used", Note: "In the window; memory at its end, and the most since the process began. A wait is for a processor, on average each time that a thread got one. Dirtied is what was written in the page cache, counted by its folios: a disk may have been given less of it.",
 		Table: grid{Caption: "Processes", Head: []string{"", "processors", "switches", "forced", "wait", "memory", "peak", "disk read", "dirtied"}}}
 	for i := range all {
 		p := &all[i]
