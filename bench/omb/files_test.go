@@ -144,6 +144,7 @@ func TestUnusableWorkloads(t *testing.T) {
 		{"name:", "\t", "w.yaml"},
 		{filePayload, "", "no mapping"},
 		{filePayload, "- a", "no mapping"},
+		{filePayload, "{topics: 1, messageSize: x}", "w.yaml: line 1: cannot"},
 	} {
 		_, _, err := readWorkload(t, strings.Replace(filePayload, c.from, c.to, 1))
 		if !errors.Is(err, omb.ErrFile) || !strings.Contains(err.Error(), c.field) || strings.Contains(err.Error(), "\n") {

@@ -48,15 +48,19 @@ func readYAML(path string, into any) (notes []string, err error) {
 	return notes, nil
 }
 
-// withField adds to what yaml says of a line which field's value stands there.
+// withField adds to what yaml says of a line which field's value stands there, if it is one's.
 func withField(mapping []*yaml.Node, said string) string {
 	number, what, _ := strings.Cut(strings.TrimPrefix(said, "line "), ": ")
+	var there []string
 	for i := 0; i < len(mapping); i += 2 {
 		if number == fmt.Sprint(mapping[i+1].Line) {
-			return fmt.Sprintf("line %s: %s: %s", number, mapping[i].Value, what)
+			there = append(there, mapping[i].Value)
 		}
 	}
-	return said
+	if len(there) != 1 {
+		return said
+	}
+	return fmt.Sprintf("line %s: %s: %s", number, there[0], what)
 }
 
 // meant asks whether a name is a misspelt one of those that there are, if one is near.
