@@ -106,7 +106,7 @@ func (f *benchRunFlags) planOfTime(c *bench.ReportConfig) (lines []string) {
 		more = " and what the backlog takes"
 	}
 	lines = append(lines, fmt.Sprintf("%v left out, then %v measured: %v in all%s, beside what it takes to make and remove topics", t.WarmUp, t.Duration, (t.WarmUp+t.Duration).Round(time.Millisecond), more))
-	return append(lines, fmt.Sprintf("given up where nothing is answered for %v", t.Patience))
+	return append(lines, fmt.Sprintf("given up where nothing is answered for %v", time.Duration(c.PatienceSeconds*float64(time.Second))))
 }
 
 // planOfAccess is how clients get to the nodes, where these are not open to everybody.

@@ -56,6 +56,14 @@ func TestBenchPlan(t *testing.T) {
 			"reads what is used by the processes 1 2",
 			"starts no node",
 		},
+		"-b 127.0.0.1:1 --timeout 0s": {
+			"a topic TOPIC of 1 partition with as many replicas as the cluster has by default at 127.0.0.1:1, made and removed",
+			"1 raw producer, together 1000 records/s of 100 bytes, acks all; 1 consumer",
+			"1 record a request, up to 5 requests out on a connection",
+			"2s left out, then 10s measured: 12s in all, beside what it takes to make and remove topics",
+			"given up where nothing is answered for 10s",
+			"starts no node",
+		},
 		"-b 127.0.0.1:1 --workload " + search + " --result /tmp/r.json --omb-json /tmp/o.json --hlog /tmp/r.hlog --report /tmp/r.html": {
 			"2 topics TOPIC-0000 to -0001, each of 3 partitions with as many replicas as the cluster has by default at 127.0.0.1:1, made and removed",
 			"1 franz producer of each topic, together at the highest rate at which nobody falls behind, of pool:100,0.5,10 bytes with 10000 keys in-turn, acks all; 2 subscriptions of each topic with 1 consumer",
