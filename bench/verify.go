@@ -114,10 +114,13 @@ func (v Verification) Run(ctx context.Context) (verdict *Verdict, err error) {
 	}
 	run := &verifying{Verification: &v, ledger: newLedger(rand.Uint64(), v.Producers, v.Partitions), filled: make([]byte, v.RecordBytes)}
 	fillRandom(run.filled, run.ledger.run)
-	if err := run.write(ctx); err != nil {
-		return nil, err
+	if err = run.write(ctx); err == nil {
+		err = run.readAll(ctx)
 	}
-	if err := run.readAll(ctx); err != nil {
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err() // of which all else came
+	}
+	if err != nil {
 		return nil, err
 	}
 	verdict = run.ledger.verdict()

@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
@@ -28,5 +29,21 @@ func TestVerifyReadsBesideAStunnedNode(t *testing.T) {
 	verdict, err := v.Run(t.Context())
 	if err != nil || verdict.Acknowledged == 0 || verdict.Lost != 0 {
 		t.Errorf("%+v: %v", verdict, err)
+	}
+}
+
+// One that is interrupted says that, and not what it could not read for it, and leaves no topic.
+func TestVerifyInterrupted(t *testing.T) {
+	s := benchtest.New(1, benchtest.Constant(time.Millisecond))
+	t.Cleanup(s.Close)
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	v := bench.Verification{Addresses: s.Addresses(), Topic: "verified", Partitions: 2, ReplicationFactor: 1, Producers: 1, RecordBytes: 100, Rate: 200, Duration: time.Hour, Patience: 4 * time.Second}
+	v.Progress = func(int64, time.Duration) { cancel() }
+	if verdict, err := v.Run(ctx); verdict != nil || err == nil || err.Error() != context.Canceled.Error() || len(s.Topics()) > 0 {
+		t.Errorf("%+v, %v, left behind %v", verdict, err, s.Topics())
 	}
 }
