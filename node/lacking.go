@@ -70,6 +70,16 @@ func (k *lackingReplicas) set(name lacking.Replica, since wire.LeaderEpoch, lack
 	return news
 }
 
+// leads notes that a replica leads; it reports whether that is news of one that was begun anew.
+func (k *lackingReplicas) leads(name lacking.Replica) (news bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if news = k.list.Leads(name); news {
+		k.changed()
+	}
+	return news
+}
+
 // changed notes that the list is another; mu is held.
 func (k *lackingReplicas) changed() {
 	k.unsaved = true
@@ -231,7 +241,12 @@ func (l *Loop) noteLacking(p *partition) {
 	if p.stopped == wire.UnknownTopicOrPartition {
 		lacks = false
 	}
-	if !n.lacking.set(lacking.Replica{Topic: p.id, Partition: p.index}, since, lacks) {
+	name := lacking.Replica{Topic: p.id, Partition: p.index}
+	news := n.lacking.set(name, since, lacks)
+	if lacks && p.leads.Load() {
+		news = n.lacking.leads(name) || news
+	}
+	if !news {
 		return
 	}
 	if lacks {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringmill/ringmill/control/image"
 	"github.com/ringmill/ringmill/control/lacking"
+	"github.com/ringmill/ringmill/node/api"
 	"github.com/ringmill/ringmill/node/config"
 	"github.com/ringmill/ringmill/segment/segmenttest"
 	"github.com/ringmill/ringmill/wire"
@@ -191,5 +192,25 @@ func TestReplicasWithoutALog(t *testing.T) {
 		if !slices.Equal(told, test.told) {
 			t.Errorf("%+v, directory gone %q: told is %v, want %v", test.state, test.dirGone, told, test.told)
 		}
+	}
+}
+
+// A replica that was begun anew and leads, which an unclean election makes it do, is told as gone no more: what it takes counts.
+func TestWhoLeadsIsNotGone(t *testing.T) {
+	tn := startMember(t, 1)
+	if _, code, message := tn.CreateTopic(api.NewTopic{Name: "t", Partitions: 1, ReplicationFactor: 1}); code != wire.None {
+		t.Fatal(code, message)
+	}
+	p := tn.partition("t", 0)
+	name := lacking.Replica{Topic: p.id, Partition: p.index}
+	p.loop.on(func(l *Loop) {
+		p.replica.Lack()
+		tn.lacking.mu.Lock()
+		tn.lacking.list.BeginAnew(name)
+		tn.lacking.mu.Unlock()
+		l.noteLacking(p)
+	})
+	if some, _ := tn.lacking.tell(); len(some) != 1 || some[0].Gone {
+		t.Errorf("told is %v", some)
 	}
 }

@@ -62,6 +62,17 @@ func (l *List) BeginAnew(r Replica) {
 	e.begun, e.told = true, false
 }
 
+// Leads notes that a replica leads. One that was begun anew has what its partition has from then on: it was elected uncleanly. It reports whether that
+// is news.
+func (l *List) Leads(r Replica) (news bool) {
+	e := l.named[r]
+	if e == nil || !e.begun {
+		return false
+	}
+	e.begun, e.told = false, false
+	return true
+}
+
 // Remove takes a replica off the list: nobody counts on what it had any more. It reports whether that is news.
 func (l *List) Remove(r Replica) (news bool) {
 	e := l.named[r]

@@ -61,6 +61,19 @@ func TestNewsIsUntold(t *testing.T) {
 	}
 }
 
+// A replica that was begun anew and leads, by an unclean election, is gone no more: what it takes from then on counts.
+func TestWhoLeadsIsNotGone(t *testing.T) {
+	l := NewList(2)
+	l.BeginAnew(replica(0))
+	l.Set(replica(1), 0)
+	if !l.Leads(replica(0)) || l.Leads(replica(0)) || l.Leads(replica(1)) || l.Leads(replica(2)) {
+		t.Error("it is news of the first, once")
+	}
+	if some, _ := l.Tell(); len(some) != 2 || some[0].Gone || l.Texts().Begun != nil {
+		t.Errorf("%v, %q", some, l.Texts().Begun)
+	}
+}
+
 // What is removed is told no more, and takes no room.
 func TestRemoved(t *testing.T) {
 	l := NewList(10)
