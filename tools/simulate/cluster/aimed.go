@@ -62,7 +62,12 @@ func drawEvery(r *rand.Rand, mean, until time.Duration, next func(at time.Durati
 
 // aimedAt takes the fault that has waited longest for a target; ok is false if there is none.
 func (c *Cluster) aimedAt(t Target) (f Fault, ok bool) {
-	at := slices.IndexFunc(c.aimed, func(f Fault) bool { return f.Target == t })
+	return c.takeAimed(func(f Fault) bool { return f.Target == t })
+}
+
+// takeAimed is aimedAt of faults that match.
+func (c *Cluster) takeAimed(match func(Fault) bool) (f Fault, ok bool) {
+	at := slices.IndexFunc(c.aimed, match)
 	if c.calm || at < 0 {
 		return Fault{}, false
 	}

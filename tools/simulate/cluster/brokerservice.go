@@ -49,7 +49,9 @@ func (c *Cluster) nodeByRaft(id uint64) *Node {
 func (n *Node) register() {
 	request := kmsg.NewPtrBrokerRegistrationRequest()
 	request.BrokerID, request.ClusterID, request.IncarnationID = int32(n.id), clusterID, n.incarnation
-	request.LogDirs = [][16]byte{n.catalog}
+	for _, id := range n.catalogs {
+		request.LogDirs = append(request.LogDirs, id)
+	}
 	again := func() {
 		n.process.After(world.Between(n.cluster.world.Clock, replicaBackoff, 3*replicaBackoff), n.register)
 	}
@@ -58,6 +60,7 @@ func (n *Node) register() {
 	n.askController("register", func(c *controller.Controller, m *image.Image, now time.Duration) (records []image.Record) {
 		records, response, _ = c.RegisterBroker(m, now, controller.Registration{
 			Request: request, DirectoryID: n.directory, CleanShutdown: clean, Locked: n.cluster.opt.Aimed.Locked, Durable: n.cluster.opt.FlushPolicy == "commit",
+			TellsLost: n.cluster.tells(),
 		})
 		return records
 	}, func() {
@@ -80,11 +83,15 @@ func (n *Node) heartbeat() {
 	request := kmsg.NewPtrBrokerHeartbeatRequest()
 	request.BrokerID, request.BrokerEpoch, request.CurrentMetadataOffset = int32(n.id), int64(n.registered), int64(n.image.Version())-1
 	request.WantShutdown = n.stopping
+	some, all := n.tell(request)
 	var response *kmsg.BrokerHeartbeatResponse
 	n.askController("heartbeat", func(c *controller.Controller, m *image.Image, now time.Duration) (records []image.Record) {
-		records, response = c.Heartbeat(m, now, request)
+		records, response = c.Heartbeat(m, now, request, some...)
 		return records
 	}, func() {
+		if n.told(response, some); !all {
+			n.heartbeat()
+		}
 		switch {
 		case wire.ErrorCode(response.ErrorCode) == wire.StaleBrokerEpoch && wire.BrokerEpoch(request.BrokerEpoch) == n.registered:
 			n.die() // somebody has registered in its name

@@ -25,6 +25,11 @@
 // and adds the one that it is. In other runs voters leave and come back. Until the newest image has such a node out of an
 // in-sync set it need not have what it promised there.
 //
+// Or, in other runs, a node comes back with log directories empty, one of two or all, and goes on without (ringmill.missing.data=begin): what it had
+// there it tells the controller itself, by the list of control/lacking, a few replicas a heartbeat, and what is in the other directory counts on. In most of
+// these runs it is one without which an in-sync set is too small, is killed while it begins its logs anew or when it has made them, before the controller
+// knows, and then the one who alone has what it is eligible to lead for is down for longer.
+//
 // Some faults are aimed: chance alone seldom meets the moment in which they may do harm. From a time that the seed draws they wait for a node to
 // have cut its log, and crash it, or for one to be proposed for an in-sync set, which loses its logs while the proposal is on its way. Where there
 // are transactions they wait for a coordinator whose next in line has records that another in sync lacks, and take it away, and then for who
@@ -76,7 +81,7 @@
 // No share groups, no compaction.
 //
 // What lies in package node between the state machines is written anew here, as small as it can be, for it owns goroutines and loops:
-// shard.go stands for node/coordinators.go and node/shard.go, coordinate for node/follow.go, groupservice.go for node/groups.go, txnservice.go
+// shard.go stands for node/coordinators.go and node/shard.go, coordinate for node/follow.go, losses.go for node/lacking.go and noteLost, groupservice.go for node/groups.go, txnservice.go
 // for node/txns.go and node/txnmarkers.go, txnverify.go for
 // node/txnverify.go, node/remotecalls.go (without its batches: a request each) and the way of a batch through node/partition.go. A fault
 // in one of those is not found here; a rule that they have to keep is.

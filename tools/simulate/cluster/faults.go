@@ -32,11 +32,12 @@ const (
 	SlowLink   FaultKind = 11 // every message to the peer takes long
 	WipedLogs  FaultKind = 12 // the node comes back with an empty log directory
 	WipedDisk  FaultKind = 13 // and without its part of the quorum
-	namedKinds           = 14
+	LostLogs   FaultKind = 14 // the node comes back with log directories empty, and tells the controller itself
+	namedKinds           = 15
 )
 
 var faultNames = [namedKinds]string{"kill", "power cut", "power cut of all", "pause", "one-way cut", "cut", "isolation", "full isolation",
-	"slow disk", "failed sync", "clean restart", "slow link", "loss of the logs", "loss of the disk"}
+	"slow disk", "failed sync", "clean restart", "slow link", "loss of the logs", "loss of the disk", "loss of log directories"}
 
 // String names the kind.
 func (k FaultKind) String() string { return faultNames[k] }
@@ -58,6 +59,7 @@ const (
 	Spreader  Target = 5 // the next leader of a coordinator's partition of whose records the one who would follow it has what another in sync lacks
 	Heir      Target = 6 // the next who comes to lead such a partition, with records that the one who would follow it lacks
 	Committer Target = 7 // the next producer that is about to commit offsets in its transaction
+	Beginner  Target = 8 // the next node that begins logs anew; if Late, that has made them
 )
 
 // Fault is one fault of a run. All are drawn before it begins, so that a run may be repeated with some left out.
@@ -91,6 +93,8 @@ func (f Fault) String() string {
 		target = fmt.Sprintf("who is a coordinator next with such records, %v after it has read them,", f.Late.Round(time.Millisecond))
 	case Committer:
 		target = "the producer that is to commit offsets next"
+	case Beginner:
+		target = "who begins logs anew next"
 	}
 	return fmt.Sprintf("%v  %v of %s (peer +%d) for %v", f.At.Round(time.Millisecond), f.Kind, target, f.Peer, f.Length.Round(time.Millisecond))
 }

@@ -43,6 +43,8 @@ func (c *Cluster) hit(n *Node, f Fault) {
 		c.healAfter(f.Length, func() { c.network.Slow(n.index, peer.index, 0) })
 	case WipedLogs, WipedDisk:
 		n.wipe(f.Kind, f.Length)
+	case LostLogs:
+		c.loser(n).loseLogs(f.Length)
 	case SlowDisk:
 		n.slowDisks++
 		c.healAfter(f.Length, func() { n.slowDisks-- })

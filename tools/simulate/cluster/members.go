@@ -44,6 +44,7 @@ func allFaults(w *world.World, o Options) []Fault {
 	all := DrawFaults(w.Faults, o)
 	all = append(all, drawAimedFaults(w.Aimed, o)...)
 	all = append(all, drawCoordinationFaults(w.Coordination, o)...)
+	all = append(all, drawLossFaults(w.Losses, o)...)
 	r := w.Members
 	if o.Members.Wipe != 0 && !o.Aimed.Join {
 		all = append(all, Fault{
@@ -73,8 +74,7 @@ func (n *Node) wipe(kind FaultKind, length time.Duration) {
 		n.die()
 	}
 	n.clean = false
-	n.wipes++
-	n.catalog = wire.UUID{0: 0xd2, 1: byte(n.wipes), 15: byte(n.id)}
+	n.renewCatalogs(len(n.catalogs))
 	clear(n.lastEnds)
 	for i := range n.outSince {
 		n.outSince[i] = math.MaxUint64
@@ -112,7 +112,7 @@ func (n *Node) counts(index int, m *image.Image) bool {
 	if out == math.MaxUint64 {
 		b := m.Broker(n.id)
 		_, s := n.cluster.stateOf(m, index)
-		if b == nil || !slices.Contains(b.LogDirs, n.catalog) || s == nil || slices.Contains(s.ISR, n.id) {
+		if b == nil || !slices.Contains(b.LogDirs, n.catalogs[n.cluster.directoryOf(index)]) || s == nil || slices.Contains(s.ISR, n.id) {
 			return false
 		}
 		n.outSince[index] = m.Version()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ringmill/ringmill/control/image"
+	"github.com/ringmill/ringmill/control/lacking"
 	"github.com/ringmill/ringmill/segment"
 	"github.com/ringmill/ringmill/segment/segmenttest"
 	"github.com/ringmill/ringmill/tools/simulate/world"
@@ -33,8 +34,10 @@ type Node struct {
 	clean     bool          // the last life ended in good order
 	learner   bool          // its part of the quorum was lost: it has to be taken in again
 	wipes     int           // of its disk so far
+	anew      []bool        // by place: its log was missing, and somebody may count on it yet
+	dirGone   bool          // a log directory is another one than when it made its logs last
 	outSince  []uint64      // by place, once the disk was lost: the version of the image that has it out of the in-sync set
-	catalog   wire.UUID     // id of its log directory
+	catalogs  []wire.UUID   // ids of its log directories
 
 	started time.Duration // when this life began, by the world's clock
 	quorum  *quorumService
@@ -46,6 +49,9 @@ type Node struct {
 	incarnation wire.UUID               // of this life
 	registered  wire.BrokerEpoch        // 0: not yet
 	stopping    bool                    // in a controlled shutdown
+	lack        *lacking.List           // replicas that may lack something; nil: not looked for yet, or never
+	caughtUp    bool                    // it has looked for what is lost
+	serves      bool                    // the controller has let it into service
 	replicas    []*replica              // by place; nil: this node has none
 	states      []*image.PartitionState // what they were told last
 	fetchers    []*fetchService         // by leader
@@ -63,9 +69,12 @@ func (c *Cluster) newNode(index int) *Node {
 	n.process = c.world.NewProcess(fmt.Sprintf("node %d", n.id), index)
 	n.directory = wire.UUID{0: 0xd1, 7: byte(n.id), 15: byte(n.id)}
 	n.pace = 1 + c.opt.Clock.DriftMax*(2*c.world.Clock.Float64()-1)
-	n.catalog = wire.UUID{0: 0xd2, 15: byte(n.id)}
+	n.catalogs = make([]wire.UUID, c.opt.Losses.Directories)
+	for d := range n.catalogs {
+		n.catalogs[d] = wire.UUID{0: 0xd2, 2: byte(d), 15: byte(n.id)}
+	}
 	n.wallError = world.Between(c.world.Clock, -c.opt.Clock.WallMax, c.opt.Clock.WallMax+1)
-	n.lastEnds, n.outSince = make([]wire.Offset, len(c.places)), make([]uint64, len(c.places))
+	n.lastEnds, n.outSince, n.anew = make([]wire.Offset, len(c.places)), make([]uint64, len(c.places)), make([]bool, len(c.places))
 	return n
 }
 
@@ -108,6 +117,7 @@ func (n *Node) forget() {
 	n.quorum, n.control, n.image = nil, nil, nil
 	n.txns, n.groups = nil, nil
 	n.registered, n.stopping, n.syncing = 0, false, false
+	n.lack, n.caughtUp, n.serves = nil, false, false
 	n.replicas, n.states, n.fetchers, n.sessions = nil, nil, nil, nil
 	n.recovered, n.journal, n.journalFile = nil, nil, nil
 }

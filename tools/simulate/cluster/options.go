@@ -34,6 +34,7 @@ type Options struct {
 	Coordinators CoordinatorOptions `json:"coordinators"`
 	Members      MemberOptions      `json:"members"`
 	Aimed        AimedOptions       `json:"aimed"`
+	Losses       LossOptions        `json:"losses"`
 
 	Network world.NetworkOptions `json:"network"`
 	Disk    DiskOptions          `json:"disk"`
@@ -81,6 +82,7 @@ func DrawOptions(s *world.Streams) Options {
 	o.Members = drawMembers(s.Members, &o)
 	o.Aimed = drawAimed(s.Aimed, &o)
 	drawCoordination(s.Coordination, &o)
+	o.Losses = drawLosses(s.Losses, &o)
 	if o.Coordinators.TxnPartitions > 0 { // their clients are busy enough, and a run has its time
 		o.Producers, o.Consumers, o.Admins = min(o.Producers, 1), min(o.Consumers, 1), min(o.Admins, 1)
 	}

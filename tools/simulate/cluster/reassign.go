@@ -53,7 +53,8 @@ func (n *Node) dropReplica(index int) bool {
 	r.gone = true
 	r.cuts++ // what is being synced is no more
 	n.replicas[index] = nil
-	return n.run(func() error { return n.removeFiles(r) })
+	n.noteLacking(r)
+	return n.process.Running() && n.run(func() error { return n.removeFiles(r) })
 }
 
 // removeFiles makes the journal forget the log before its files go: it may be made anew.

@@ -143,6 +143,9 @@ func (n *Node) flushLogs() error {
 // makeReplica makes the log of a partition that the metadata has given to this node.
 func (n *Node) makeReplica(index int, topic wire.TopicID) error {
 	log, err := segment.CreateLog(n.fs, n.logDir(index), n.cluster.logConfig(), topic, 0)
+	if err == nil && n.cluster.tells() {
+		err = n.fs.SyncDir(logsDir)
+	}
 	if err != nil {
 		return err
 	}
@@ -156,6 +159,9 @@ func (n *Node) takeLog(index int, log *segment.Log, high wire.Offset) error {
 	}
 	r := &replica{node: n, index: index, log: log, file: file, fetchedFrom: wire.NoNode}
 	r.partition = replicate.NewReplica(log, flushPolicies[n.cluster.opt.FlushPolicy], high)
+	if n.lacks(index) {
+		r.partition.Lack()
+	}
 	n.replicas[index] = r
 	r.show()
 	return nil
@@ -260,6 +266,10 @@ func (n *Node) checkpoint() error {
 	if err := n.writePoints(); err != nil {
 		return err
 	}
+	return n.writeHighs(highs)
+}
+
+func (n *Node) writeHighs(highs map[wire.TopicPartition]wire.Offset) error {
 	return n.fs.WriteFileAtomic(highWatermarkFile, segment.AppendOffsetCheckpoint(nil, highs))
 }
 
@@ -278,7 +288,7 @@ func (n *Node) lowerCheckpoint(index int, point wire.Offset) error {
 
 // applyImage lets the replicas follow the metadata: partitions whose state has changed since the image that they have.
 func (n *Node) applyImage() {
-	if n.registered == 0 {
+	if n.registered == 0 || !n.takeUp() {
 		return
 	}
 	for i := range n.replicas {
@@ -305,6 +315,10 @@ func (n *Node) applyImage() {
 	}
 	n.noteIneligible()
 	n.groups.topicsChanged()
+	if n.dirGone {
+		n.dirGone = false
+		n.begins(true)
+	}
 }
 
 // noteIneligible tells leaders whose brokers may join no in-sync set.
@@ -344,8 +358,9 @@ func (n *Node) applyState(r *replica, s *image.PartitionState) {
 	if s.Leader == n.id {
 		n.lead(r, m, s)
 	} else {
-		r.partition.Follow(replicate.FollowerState{Metadata: m, Leader: s.Leader, Counted: s.Counted(n.id)}, &r.effects)
+		r.partition.Follow(replicate.FollowerState{Metadata: m, Leader: s.Leader, Counted: countedOn(s, n.id)}, &r.effects)
 	}
+	n.noteLacking(r)
 	if n.process.Running() {
 		n.coordinate(r, before)
 		n.fetchAnew(r)

@@ -19,11 +19,12 @@ type Streams struct {
 	Protocols    *rand.Rand // which protocol groups speak
 	Aimed        *rand.Rand // faults that wait for what they are aimed at, and how much a crash finds in the journal
 	Coordination *rand.Rand // faults that wait for coordinators and for who commits with them
+	Losses       *rand.Rand // log directories that are lost, and whose nodes go on without
 }
 
 func newStreams(seed uint64) Streams {
 	stream := func(concern uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, concern)) }
-	return Streams{stream(1), stream(2), stream(3), stream(4), stream(5), stream(6), stream(7), stream(8), stream(9), stream(10), stream(11), stream(12)}
+	return Streams{stream(1), stream(2), stream(3), stream(4), stream(5), stream(6), stream(7), stream(8), stream(9), stream(10), stream(11), stream(12), stream(13)}
 }
 
 // Between draws a duration from [from, to).
