@@ -1,9 +1,9 @@
 // Package lacking is a node's list of its replicas that may lack what they have promised to keep: what its controller is told of them, and
 // what is written down so that a crash does not make them forgotten.
 //
-//	start, scrub, fetch ─▶ Set, BeginAnew ─▶ Text: written down ─▶ Tell, Told: heartbeats ─▶ controller: out of ISR and ELR
-//	                                                                                                │
-//	                           Text: written down ◀─ Remove ◀─ metadata that does not count on it ◀─┘
+//	start, scrub, fetch ─▶ Set, BeginAnew ─▶ Texts: written down ─▶ Tell, Told: heartbeats ─▶ controller: out of ISR and ELR
+//	                                                                                                 │
+//	                           Texts: written down ◀─ Remove ◀─ metadata that does not count on it ◀─┘
 //
 // A List is pure: no I/O, no clock, no lock; one caller at a time.
 //
