@@ -73,3 +73,25 @@ func TestTexts(t *testing.T) {
 		t.Errorf("%v, %d on the list", err, stale.Len())
 	}
 }
+
+// Whatever the files say, what is taken up of them is written as it is read again.
+func FuzzTexts(f *testing.F) {
+	l := NewList(10)
+	l.Set(replica(0), 5)
+	l.BeginAnew(replica(1))
+	f.Add(l.Texts().List, l.Texts().Begun)
+	f.Add([]byte(listHead), []byte(begunHead+replica(1).Topic.String()+" 1"))
+	held := []Replica{replica(0), replica(1), replica(2)}
+	f.Fuzz(func(t *testing.T, list, begun []byte) {
+		first, second := NewList(10), NewList(10)
+		if _, err := first.Load(Texts{list, begun}, held, unknown); err != nil {
+			return
+		}
+		sound, err := second.Load(first.Texts(), held, unknown)
+		told, _ := first.Tell()
+		again, _ := second.Tell()
+		if !sound || err != nil || !slices.Equal(told, again) {
+			t.Errorf("%v, then sound %v, %v, %v", told, sound, err, again)
+		}
+	})
+}
