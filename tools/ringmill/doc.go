@@ -26,6 +26,7 @@
 //	flagvalues.go         what flags take, and sizes with units
 //	idleflags.go          flags that do nothing without others
 //	client.go             the Kafka client of all commands that are one
+//	lastlines.go          what a process that was started said last
 //	outage.go             what a node that does not answer is told as
 //	hidden.go             what an authorizer keeps from who asks
 //	partitions.go         topics with partitions, as --topic takes them

@@ -68,7 +68,7 @@ func TestFlagsThatAreNotIdle(t *testing.T) {
 	}
 }
 
-// Every flag of the table, and every one that it depends on, is one that a command has.
+// Every flag of the table is one that a command has.
 func TestIdleFlagsAreKnown(t *testing.T) {
 	var has func(*cobra.Command, string) bool
 	has = func(cmd *cobra.Command, name string) bool {
