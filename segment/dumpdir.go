@@ -40,7 +40,7 @@ func DumpDir(w io.Writer, fsys FS, dir string, opt DumpDirOptions) (problems int
 	switch {
 	case err != nil:
 	case slices.ContainsFunc(entries, isLogFile):
-		err = d.log(dir)
+		err = d.log(dir, "")
 	default:
 		err = d.logs(dir, entries)
 	}
@@ -82,7 +82,7 @@ func (d *dirDumper) logs(dir string, entries []DirEntry) error {
 		switch {
 		case isPartitionDir(e):
 			known = true
-			if err = d.log(file); d.verify.Live && isMissing(err) {
+			if err = d.log(file, e.Name+"/"); d.verify.Live && isMissing(err) {
 				err = nil // its topic was deleted meanwhile
 			}
 		case !e.IsDir && slices.Contains(rootCheckpoints, e.Name):
@@ -100,14 +100,17 @@ func (d *dirDumper) logs(dir string, entries []DirEntry) error {
 	return errors.Join(unread...)
 }
 
-// log verifies one partition's directory.
-func (d *dirDumper) log(dir string) error {
+// log verifies one partition's directory. Of several the name is put before those of its files.
+func (d *dirDumper) log(dir, name string) error {
 	report, err := VerifyDir(d.fs, dir, VerifyOptions{Records: true, Live: d.verify.Live, Compacted: d.verify.Compacted || d.cleaned(dir)})
 	if err != nil {
 		return err
 	}
 	d.write(DumpDirectory{dir, report.Segments, report.Batches, report.Records, report.Bytes, report.StartOffset, report.EndOffset, report.ProblemCount})
 	for _, p := range report.Problems {
+		if p.File != dir {
+			p.File = name + p.File
+		}
 		d.write(p)
 	}
 	d.problems += report.ProblemCount

@@ -65,7 +65,7 @@ func TestDumpDirFindsProblems(t *testing.T) {
 	edit(t, fsys, "logs/segdump-0/00000000000000000032.log", func(b []byte) []byte { return b[:len(b)-7] })
 	edit(t, fsys, "logs/segdump-0/00000000000000000032.index", func([]byte) []byte { return nil })
 	edit(t, fsys, "logs/segdump-0/00000000000000000032.timeindex", func([]byte) []byte { return nil })
-	if out, problems := dumpDir(t, fsys, "logs", segment.DumpDirOptions{JSON: true}); problems == 0 || !strings.Contains(out, `{"type":"problem","file":"00000000000000000032.log","position":`) || !strings.Contains(out, "71 bytes follow the last batch") {
+	if out, problems := dumpDir(t, fsys, "logs", segment.DumpDirOptions{JSON: true}); problems == 0 || !strings.Contains(out, `{"type":"problem","file":"segdump-0/00000000000000000032.log","position":`) || !strings.Contains(out, "71 bytes follow the last batch") {
 		t.Errorf("%d problems\n%s", problems, out)
 	}
 	if out, problems := dumpDir(t, fsys, "logs", segment.DumpDirOptions{Live: true}); problems != 0 {
