@@ -36,3 +36,13 @@ func TestNothingMeasuredIsInvalid(t *testing.T) {
 		t.Errorf("%v", reasons)
 	}
 }
+
+// A rehearsal's rate is one that a run may have, however many producers there are.
+func TestRehearsalRate(t *testing.T) {
+	for topics, want := range map[int]float64{1: 16 * 1000 * 500, 1000: Rates.Most} {
+		trial := Trial{Topics: topics, Producers: 1000, BatchRecords: 500}.rehearsal()
+		if trial.Rate != want || Rates.Check("rate", trial.Rate) != nil {
+			t.Errorf("%d topics: %v records/s", topics, trial.Rate)
+		}
+	}
+}

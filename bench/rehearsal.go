@@ -15,6 +15,15 @@ const (
 // right to it, no leader, a property that nodes refuse) is known before others have taken their time. What it measures counts nowhere. Errors are Run's. missing
 // is what could not be read beside it, without which a run goes on.
 func (t Trial) Rehearse(ctx context.Context) (missing []string, err error) {
+	outcome, err := t.rehearsal().Run(ctx)
+	if outcome != nil && outcome.Beside != nil {
+		missing = outcome.Beside.Missing
+	}
+	return missing, err
+}
+
+// rehearsal is the trial that Rehearse runs.
+func (t Trial) rehearsal() Trial {
 	t = t.withDefaults() // whose batches are those of the trial's own rate
 	t.WarmUp, t.Duration, t.Arrival, t.Backlog = 0, rehearsalWindow, arrivalUniform, nil
 	t.Progress, t.Log = nil, nil
@@ -22,9 +31,6 @@ func (t Trial) Rehearse(ctx context.Context) (missing []string, err error) {
 	if t.Client == ClientRaw {
 		t.Rate *= float64(t.BatchRecords)
 	}
-	outcome, err := t.Run(ctx)
-	if outcome != nil && outcome.Beside != nil {
-		missing = outcome.Beside.Missing
-	}
-	return missing, err
+	t.Rate = min(t.Rate, Rates.Most)
+	return t
 }
