@@ -134,19 +134,32 @@ func (f *accessFlags) from(cmd *cobra.Command, file string, a omb.Access) (notes
 	if a.Mechanism == "" {
 		return notes
 	}
-	if flag := given("sasl", "sasl-user", "sasl-password-file"); flag != "" {
-		note("sasl.mechanism and sasl.jaas.config: passed over, --%s counts", flag)
+	if given("sasl") != "" {
+		note("sasl.mechanism and sasl.jaas.config: passed over, --sasl counts")
 		return notes
 	}
-	f.mechanism, f.password = a.Mechanism, a.Password
-	if a.User != "" {
-		if user := os.Getenv(userVariable); user != "" && user != a.User {
+	f.mechanism = a.Mechanism
+	switch user := os.Getenv(userVariable); {
+	case a.User == "":
+	case given("sasl-user") != "":
+		if f.user != a.User {
+			note("username %q of sasl.jaas.config: passed over, --sasl-user %s counts", a.User, f.user)
+		}
+	default:
+		if user != "" && user != a.User {
 			note("username %q of sasl.jaas.config counts, %s=%s is passed over", a.User, userVariable, user)
 		}
 		f.user = a.User
 	}
-	if password := os.Getenv(passwordVariable); password != "" && a.Password != "" && password != a.Password {
-		note("the password of sasl.jaas.config counts, that of %s is passed over", passwordVariable)
+	switch password := os.Getenv(passwordVariable); {
+	case a.Password == "":
+	case given("sasl-password-file") != "":
+		note("the password of sasl.jaas.config: passed over, --sasl-password-file counts")
+	default:
+		if password != "" && password != a.Password {
+			note("the password of sasl.jaas.config counts, that of %s is passed over", passwordVariable)
+		}
+		f.password = a.Password
 	}
 	return notes
 }

@@ -141,6 +141,7 @@ func TestBenchOMBWho(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
+	password := secret(t, "sesame")
 		user, password string // of the environment
 		args           []string
 		said           []string
@@ -151,6 +152,8 @@ func TestBenchOMBWho(t *testing.T) {
 		{"", "shut", nil, []string{"the password of sasl.jaas.config counts, that of RINGMILL_SASL_PASSWORD is passed over"}},
 		{"bob", "shut", []string{"--sasl", "PLAIN"}, []string{"sasl.mechanism and sasl.jaas.config: passed over, --sasl counts"}},
 		{"", "", []string{"--tls-insecure"}, []string{"security.protocol and ssl.…: passed over, --tls-insecure counts"}},
+		{"bob", "shut", []string{"--sasl-user", "carol"}, []string{`username "alice" of sasl.jaas.config: passed over, --sasl-user carol counts`, "the password of sasl.jaas.config counts, that of RINGMILL_SASL_PASSWORD is passed over"}},
+		{"bob", "shut", []string{"--sasl-password-file", password}, []string{`username "alice" of sasl.jaas.config counts, RINGMILL_SASL_USER=bob is passed over`, "the password of sasl.jaas.config: passed over, --sasl-password-file counts"}},
 	} {
 		t.Setenv(userVariable, c.user)
 		t.Setenv(passwordVariable, c.password)

@@ -25,7 +25,7 @@ var idleFlags = []idleFlag{
 	{"consumer-property", set("consumers"), "with --consumers 0"},
 	{"to", set("bound"), "without --bound"},
 	{"precision", set("bound"), "without --bound"},
-	{"sasl-user", set("sasl"), "without --sasl"},
+	{"sasl-user", func(flags *pflag.FlagSet) bool { return set("sasl")(flags) || flags.Changed("driver") }, "without --sasl"}, // a driver file may have the mechanism
 	{"tls-ca", unset("tls-insecure"), "beside --tls-insecure, which trusts whoever answers"},
 	{"format", valued("output", string(outputText)), "with -o json"},
 	{"parallel", unset("leaders", "undo"), "with --leaders and --undo, which move no replica"},

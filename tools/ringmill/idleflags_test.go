@@ -53,10 +53,10 @@ func TestIdleFlags(t *testing.T) {
 func TestFlagsThatAreNotIdle(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	workload, _ := ombFiles(t, "127.0.0.1:1")
+	workload, driver := ombFiles(t, "127.0.0.1:1")
 	for _, args := range []string{
 		"bench sweep --over client=raw,franz --rate 10 --batch 2 --repeats 1 -b 127.0.0.1:1", "bench sweep --over consumers=0,1 --subscriptions 2 --repeats 1 -b 127.0.0.1:1",
-		"bench run --dry-run --workload " + workload + " --subscriptions 3", "bench quick --batch 3 --max-in-flight 1 -d 3s -b 127.0.0.1:1 --dir " + t.TempDir(),
+		"bench run --dry-run --workload " + workload + " --subscriptions 3", "bench run --dry-run --driver " + driver + " --sasl-user u", "bench quick --batch 3 --max-in-flight 1 -d 3s -b 127.0.0.1:1 --dir " + t.TempDir(),
 		"bench run --dry-run --result " + filepath.Join(t.TempDir(), "r.json"), "node drain 1 --dry-run --parallel 3 -b 127.0.0.1:1 --timeout 1s",
 		"node drain 1 --leaders --wait 1m -b 127.0.0.1:1 --timeout 1s", "consume t --format %v -o text -b 127.0.0.1:1 --timeout 1s",
 	} {
