@@ -177,15 +177,22 @@ const (
 )
 
 // benchFindRate looks for the highest rate at which nobody falls behind, as OpenMessaging Benchmark does for a producerRate of 0. If it was the
-// client that fell behind, the error is errInvalid, and the rate is what the client can do.
-func (a *app) benchFindRate(ctx context.Context, t bench.Trial) (bench.Found, error) {
-	t.Log, t.Progress = nil, nil
+// client that fell behind, the error is errInvalid, and the rate is what the client can do. The last run comes with it: one that broke off is all
+// that a search which ends there has.
+func (a *app) benchFindRate(ctx context.Context, t bench.Trial) (found bench.Found, last *ombTry, err error) {
+	t.Log = nil
 	t.WarmUp, t.Duration = min(t.WarmUp, tryWarmUp), min(t.Duration, tryDuration)
 	limited := false
-	found, err := bench.Search{From: t.Rate, Precision: tryPrecision, Confirm: 1, Try: func(ctx context.Context, rate float64) (string, error) {
-		t.Rate = rate
-		r, err := benchOnce(ctx, t)
-		if err != nil {
+	found, err = bench.Search{From: t.Rate, Precision: tryPrecision, Confirm: 1, Try: func(ctx context.Context, rate float64) (string, error) {
+		periods := omb.NewPeriods(&t)
+		t.Rate, t.Topic, t.Progress = rate, benchTopic(), periods.Add
+		outcome, err := t.Run(ctx)
+		if outcome == nil {
+			return "", err
+		}
+		r := t.Report(outcome, err)
+		last = &ombTry{r, periods}
+		if ctx.Err() != nil {
 			return "", err
 		}
 		broken := bench.Held(r, nil)
@@ -201,9 +208,15 @@ func (a *app) benchFindRate(ctx context.Context, t bench.Trial) (bench.Found, er
 	}}.Run(ctx)
 	switch {
 	case errors.Is(err, bench.ErrNoRate):
-		return found, noRate(limited, "", found.Broken)
+		err = noRate(limited, "", found.Broken)
 	case err == nil && limited:
-		return found, fmt.Errorf("%w: the client was the limit at %.4g/s, not the node", errInvalid, found.Above)
+		err = fmt.Errorf("%w: the client was the limit at %.4g/s, not the node", errInvalid, found.Above)
 	}
-	return found, err
+	return found, last, err
+}
+
+// ombTry is one run of a search for a rate.
+type ombTry struct {
+	report  *bench.Report
+	periods *omb.Periods
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -140,8 +141,8 @@ func TestBenchOMBWho(t *testing.T) {
 	if err := os.WriteFile(driver, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
 	password := secret(t, "sesame")
+	for _, c := range []struct {
 		user, password string // of the environment
 		args           []string
 		said           []string
@@ -151,9 +152,9 @@ func TestBenchOMBWho(t *testing.T) {
 		{"bob", "open", nil, []string{`username "alice" of sasl.jaas.config counts, RINGMILL_SASL_USER=bob is passed over`}},
 		{"", "shut", nil, []string{"the password of sasl.jaas.config counts, that of RINGMILL_SASL_PASSWORD is passed over"}},
 		{"bob", "shut", []string{"--sasl", "PLAIN"}, []string{"sasl.mechanism and sasl.jaas.config: passed over, --sasl counts"}},
-		{"", "", []string{"--tls-insecure"}, []string{"security.protocol and ssl.…: passed over, --tls-insecure counts"}},
 		{"bob", "shut", []string{"--sasl-user", "carol"}, []string{`username "alice" of sasl.jaas.config: passed over, --sasl-user carol counts`, "the password of sasl.jaas.config counts, that of RINGMILL_SASL_PASSWORD is passed over"}},
 		{"bob", "shut", []string{"--sasl-password-file", password}, []string{`username "alice" of sasl.jaas.config counts, RINGMILL_SASL_USER=bob is passed over`, "the password of sasl.jaas.config: passed over, --sasl-password-file counts"}},
+		{"", "", []string{"--tls-insecure"}, []string{"security.protocol and ssl.…: passed over, --tls-insecure counts"}},
 	} {
 		t.Setenv(userVariable, c.user)
 		t.Setenv(passwordVariable, c.password)
@@ -176,13 +177,55 @@ func TestBenchFindsRate(t *testing.T) {
 		defer s.Close()
 		var errs bytes.Buffer
 		a := &app{stdout: &errs, stderr: &errs}
-		found, err := a.benchFindRate(t.Context(), bench.Trial{Addresses: s.Addresses(), Partitions: 1, ReplicationFactor: 1, Producers: 1, Consumers: 1, RecordBytes: 100, BatchRecords: 10,
+		found, _, err := a.benchFindRate(t.Context(), bench.Trial{Addresses: s.Addresses(), Partitions: 1, ReplicationFactor: 1, Producers: 1, Consumers: 1, RecordBytes: 100, BatchRecords: 10,
 			Rate: 10_000, MaxInFlight: 1, Acks: -1, Duration: time.Minute, WarmUp: time.Minute, Patience: time.Minute,
 			Clock: benchtest.Clock{}, Dial: s.Dial, CPU: func() time.Duration { return 0 }, Threads: func() map[int]bench.ThreadCounters { return nil }})
 		if err != nil || found.Rate < 1900 || found.Rate > 2050 || !strings.Contains(found.Broken, "behind the schedule") || len(s.Topics()) > 0 {
 			t.Errorf("%+v, %v, topics %v: %s", found, err, s.Topics(), errs.String())
 		}
 	})
+}
+
+// What a search has when it breaks off is its last run, as the partial result.
+func TestBenchSearchBrokenHalfWay(t *testing.T) {
+	workload, _ := ombFiles(t, "")
+	text, err := os.ReadFile(workload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(workload, bytes.ReplaceAll(text, []byte("producerRate: 100"), []byte("producerRate: 0")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, harm := range map[string]func(*benchtest.Server, context.CancelFunc){
+		"the node dies":       func(s *benchtest.Server, _ context.CancelFunc) { s.Stop(0) },
+		"the user interrupts": func(_ *benchtest.Server, cancel context.CancelFunc) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := benchServer(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go func() {
+				for len(s.Answers()) < 50 && ctx.Err() == nil {
+					time.Sleep(time.Millisecond)
+				}
+				harm(s, cancel)
+			}()
+			other := filepath.Join(t.TempDir(), "omb.json")
+			var out, errs bytes.Buffer
+			a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+			code := a.run(ctx, []string{"bench", "run", "-b", s.Addresses()[0], "-o", "json", "--workload", workload, "--omb-json", other, "--warm-up", "0s", "--timeout", "1s"})
+			var report bench.Report
+			if err := json.Unmarshal(out.Bytes(), &report); err != nil {
+				t.Fatalf("status %d, %v: %s", code, err, errs.String())
+			}
+			if code != statusFailed || report.Verdict != bench.VerdictPartial || report.Produced.Records == 0 || report.Error == "" {
+				t.Errorf("status %d, %+v: %s", code, report, errs.String())
+			}
+			if text, err := os.ReadFile(other); err != nil || !bytes.Contains(text, []byte("publishRate")) {
+				t.Errorf("%v: %s", err, text)
+			}
+		})
+	}
 }
 
 // If it is the client that is the limit, what was found is told with the status of figures that are not the node's.
@@ -202,12 +245,12 @@ func TestBenchFindsTheClientsRate(t *testing.T) {
 			}
 			return 0
 		}
-		if found, err := a.benchFindRate(t.Context(), busy); !errors.Is(err, errInvalid) || found.Rate < 10_000 || found.Rate > 16_000 {
+		if found, _, err := a.benchFindRate(t.Context(), busy); !errors.Is(err, errInvalid) || found.Rate < 10_000 || found.Rate > 16_000 {
 			t.Errorf("%+v, %v", found, err)
 		}
 		used := time.Duration(0)
 		busy.CPU = func() time.Duration { used += time.Hour; return used } // whatever the rate
-		if found, err := a.benchFindRate(t.Context(), busy); !errors.Is(err, errInvalid) || found.Rate != 0 || !strings.Contains(err.Error(), "no rate holds, for the client was in the way") {
+		if found, _, err := a.benchFindRate(t.Context(), busy); !errors.Is(err, errInvalid) || found.Rate != 0 || !strings.Contains(err.Error(), "no rate holds, for the client was in the way") {
 			t.Errorf("%+v, %v", found, err)
 		}
 	})

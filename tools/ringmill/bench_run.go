@@ -249,8 +249,11 @@ func (a *app) benchRun(ctx context.Context, f *benchRunFlags) error {
 	}
 	var limited error
 	if f.omb.search {
-		found, err := a.benchFindRate(ctx, f.trial)
+		found, last, err := a.benchFindRate(ctx, f.trial)
 		if limited = err; err != nil && (!errors.Is(err, errInvalid) || found.Rate == 0) {
+			if last != nil && last.report.Verdict == bench.VerdictPartial {
+				err = errors.Join(err, a.benchTold(f, last.report, last.periods))
+			}
 			return benchFault(err)
 		}
 		f.trial.Rate = found.Rate
@@ -265,8 +268,7 @@ func (a *app) benchRun(ctx context.Context, f *benchRunFlags) error {
 		return benchFault(err)
 	}
 	report := f.trial.Report(outcome, err)
-	report.Command = f.command
-	err = errors.Join(err, logged(), f.write(report, periods), a.print(report, func(w io.Writer) { benchSummary(w, report) }))
+	err = errors.Join(err, logged(), a.benchTold(f, report, periods))
 	if err == nil && report.Verdict == bench.VerdictInvalid {
 		return fmt.Errorf("%w: %s", errInvalid, strings.Join(report.Reasons, "; "))
 	}
@@ -274,6 +276,12 @@ func (a *app) benchRun(ctx context.Context, f *benchRunFlags) error {
 		return limited
 	}
 	return benchFault(err)
+}
+
+// benchTold writes a result to where it is asked for, and prints it.
+func (a *app) benchTold(f *benchRunFlags, report *bench.Report, periods *omb.Periods) error {
+	report.Command = f.command
+	return errors.Join(f.write(report, periods), a.print(report, func(w io.Writer) { benchSummary(w, report) }))
 }
 
 // write puts a result into the files that were named.
