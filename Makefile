@@ -29,7 +29,7 @@ SEEDS ?= 2000
 FROM ?= 1
 SEED ?=
 
-.PHONY: bench-iouringgo bench-compare bench-peers help build run cluster test unit test-iouringgo test-race test-invariants test-engines test-clients cluster-free fuzz soak soak-cluster soak-disk sim sim-mutants compat bench lint generate
+.PHONY: bench-iouringgo bench-compare bench-peers help build run cluster test unit test-benchmarks test-iouringgo test-race test-invariants test-engines test-clients cluster-free fuzz soak soak-cluster soak-disk sim sim-mutants compat bench lint generate
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
@@ -43,7 +43,7 @@ run: build ## a node on 127.0.0.1:9092 with its data in ./data
 cluster: build ## three nodes of one cluster on 127.0.0.1, ports 9092, 9192 and 9292, until ^C
 	tools/trycluster.sh $(BIN)/ringmill
 
-test: lint unit test-iouringgo test-race test-invariants test-clients test-engines ## every test: both engines, real clients, kill -9 and power cuts
+test: lint unit test-benchmarks test-iouringgo test-race test-invariants test-clients test-engines ## every test: both engines, real clients, kill -9 and power cuts
 
 lint: ## vet, staticcheck, gofmt, import arrows, forbidden words
 	$(GO) vet ./...
@@ -51,6 +51,9 @@ lint: ## vet, staticcheck, gofmt, import arrows, forbidden words
 
 unit: ## each room's own tests
 	$(TEST) $(ROOMS)
+
+test-benchmarks: ## each micro benchmark once, so that make bench is not the first to find out
+	$(TEST) -run '^$$' -bench . -benchtime 1x $(ROOMS)
 
 # iouring-go's package reaches into syscall's internals, which has to be allowed since Go 1.23: no other build does
 test-iouringgo: ## the limits beside iouring-go's own API, in a build of its own

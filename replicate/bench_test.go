@@ -9,8 +9,17 @@ import (
 	"github.com/ringmill/ringmill/wire"
 )
 
-// alone makes a partition without other replicas, and a batch to produce again and again.
-func alone(tb testing.TB) (*replicate.Partition, wire.RecordBatch) {
+// owner has a partition, and produces a batch to it again and again.
+type owner struct {
+	*replicate.Partition
+	fsys  *segmenttest.FS
+	batch wire.RecordBatch
+	ref   any
+	eff   replicate.Effects
+}
+
+// alone makes a partition without other replicas.
+func alone(tb testing.TB) *owner {
 	tb.Helper()
 	fsys := segmenttest.New(1)
 	if err := fsys.MkdirAll("/logs", 0o755); err != nil {
@@ -20,77 +29,91 @@ func alone(tb testing.TB) (*replicate.Partition, wire.RecordBatch) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b := wire.AppendRecordBatch(nil, wire.BatchHeader{BaseTimestamp: 1000}, []wire.Record{{Value: make([]byte, 100)}})
-	return replicate.NewPartition(log, replicate.FlushCommit, 0), wire.RecordBatch(b)
+	batch := wire.AppendRecordBatch(nil, wire.BatchHeader{BaseTimestamp: 1000}, []wire.Record{{Value: make([]byte, 100)}})
+	return &owner{Partition: replicate.NewPartition(log, replicate.FlushCommit, 0), fsys: fsys, batch: batch, ref: new(int)}
 }
 
-// produceOnce takes a batch from Produce to its answer.
-func produceOnce(p *replicate.Partition, b wire.RecordBatch, ref any, eff *replicate.Effects) int {
-	plan, _ := p.Produce(b, replicate.AcksAll, ref, 1000, eff)
-	p.Written(plan.LastOffset+1, eff)
-	p.Synced(plan.LastOffset+1, eff)
-	n := len(eff.Completed)
-	eff.Reset()
-	return n
+// produce takes the batch until it is synced, and says where the log ends. A fast machine fills a segment in a second.
+func (o *owner) produce(tb testing.TB) (end wire.Offset) {
+	plan, outcome := o.Produce(o.batch, replicate.AcksAll, o.ref, 1000, &o.eff)
+	if outcome == replicate.NeedsRoll {
+		o.roll(tb)
+		plan, outcome = o.Produce(o.batch, replicate.AcksAll, o.ref, 1000, &o.eff)
+	}
+	if outcome != replicate.Planned {
+		tb.Fatal("the batch is not taken")
+	}
+	end = plan.LastOffset + 1
+	o.Written(end, &o.eff)
+	o.Synced(end, &o.eff)
+	return end
+}
+
+func (o *owner) roll(tb testing.TB) {
+	plan := o.Log().PlanRoll()
+	file, err := plan.Run(o.fsys, true)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_ = file.Close()
+	o.Log().Rolled(plan)
+}
+
+// answered has one answer taken.
+func (o *owner) answered(tb testing.TB) {
+	if len(o.eff.Completed) != 1 {
+		tb.Fatal("not answered")
+	}
+	o.eff.Reset()
 }
 
 // BenchmarkAlone is what the state machine of a partition without other replicas costs a batch.
 func BenchmarkAlone(b *testing.B) {
-	p, batch := alone(b)
-	var eff replicate.Effects
-	ref := new(int)
+	o := alone(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		produceOnce(p, batch, ref, &eff)
+		o.produce(b)
+		o.answered(b)
 	}
 }
 
 // TestAloneAllocatesNothing: a partition without other replicas makes no garbage in steady state.
 func TestAloneAllocatesNothing(t *testing.T) {
-	p, batch := alone(t)
-	var eff replicate.Effects
-	ref := new(int)
-	for range 1000 {
-		produceOnce(p, batch, ref, &eff)
+	o := alone(t)
+	once := func() {
+		o.produce(t)
+		o.answered(t)
 	}
-	if n := testing.AllocsPerRun(1000, func() {
-		if produceOnce(p, batch, ref, &eff) != 1 {
-			t.Error("not answered")
-		}
-	}); n != 0 {
+	for range 1000 {
+		once()
+	}
+	if n := testing.AllocsPerRun(1000, once); n != 0 {
 		t.Errorf("%v allocations a batch", n)
 	}
 }
 
-// replicated makes a leader with two followers in sync, and a batch to produce again and again.
-func replicated(tb testing.TB) (*replicate.Partition, wire.RecordBatch) {
+// replicated makes a leader with two followers in sync.
+func replicated(tb testing.TB) *owner {
 	tb.Helper()
-	p, batch := alone(tb)
-	p = replicate.NewReplica(p.Log(), replicate.FlushCommit, 0)
-	p.Lead(0, replicate.LeaderState{Metadata: replicate.Metadata{Version: 1}, Self: 1, Replicas: []wire.NodeID{1, 2, 3}, ISR: []wire.NodeID{1, 2, 3}, MinISR: 2, LagMax: 1 << 40}, new(replicate.Effects))
-	if p.Role() != replicate.Leading {
+	o := alone(tb)
+	o.Partition = replicate.NewReplica(o.Log(), replicate.FlushCommit, 0)
+	o.Lead(0, replicate.LeaderState{Metadata: replicate.Metadata{Version: 1}, Self: 1, Replicas: []wire.NodeID{1, 2, 3}, ISR: []wire.NodeID{1, 2, 3}, MinISR: 2, LagMax: 1 << 40}, new(replicate.Effects))
+	if o.Role() != replicate.Leading {
 		tb.Fatal("nothing is led: its metadata is taken for stale")
 	}
-	return p, batch
+	return o
 }
 
 // BenchmarkReplicated is what a leader's state machine costs a batch that two followers fetch and acknowledge.
 func BenchmarkReplicated(b *testing.B) {
-	p, batch := replicated(b)
-	var eff replicate.Effects
-	ref := new(int)
+	o := replicated(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		plan, _ := p.Produce(batch, replicate.AcksAll, ref, 1000, &eff)
-		p.Written(plan.LastOffset+1, &eff)
-		p.Synced(plan.LastOffset+1, &eff)
+		end := o.produce(b)
 		for id := range wire.NodeID(2) {
-			p.ReplicaFetch(1, replicate.ReplicaPosition{Replica: 2 + id, Eligible: true, Offset: plan.LastOffset + 1}, &eff)
+			o.ReplicaFetch(1, replicate.ReplicaPosition{Replica: 2 + id, Eligible: true, Offset: end}, &o.eff)
 		}
-		if len(eff.Completed) != 1 {
-			b.Fatal("not answered")
-		}
-		eff.Reset()
+		o.answered(b)
 	}
 }
 

@@ -10,8 +10,7 @@ import (
 // A fetch under a broker epoch that no broker is registered under, from whomever, keeps nobody out. One of an earlier run does not count any
 // more when a later one has fetched.
 func TestBrokerEpochsThatAreMadeUp(t *testing.T) {
-	p, _ := alone(t)
-	p = replicate.NewReplica(p.Log(), replicate.FlushCommit, 0)
+	p := replicate.NewReplica(alone(t).Log(), replicate.FlushCommit, 0)
 	var eff replicate.Effects
 	p.Lead(0, replicate.LeaderState{Metadata: replicate.Metadata{Version: 1, Epoch: 1, PartitionEpoch: 1}, Self: 1, Replicas: []wire.NodeID{1, 2}, ISR: []wire.NodeID{1, 2}, MinISR: 1, LagMax: 1 << 40}, &eff)
 	for _, fetch := range []struct {
