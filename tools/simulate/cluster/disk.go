@@ -77,6 +77,14 @@ func (n *Node) die() {
 	n.cluster.world.After(n.downFor, n.comeBack)
 }
 
+// endBy is die by a fault, whatever the node does. It is started again after length.
+func (n *Node) endBy(kind FaultKind, length time.Duration) {
+	if n.process.Running() {
+		n.ending, n.downFor = kind, length
+		n.die()
+	}
+}
+
 // comeBack starts a node that is down.
 func (n *Node) comeBack() {
 	if !n.process.Running() {

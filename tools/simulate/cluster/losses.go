@@ -107,10 +107,7 @@ func (n *Node) loseLogs(length time.Duration) {
 		c.world.Tracef("%s keeps its logs: a partition has nobody else who may lead", n.process.Name())
 		return
 	}
-	if n.process.Running() {
-		n.ending, n.downFor = Kill, length
-		n.die()
-	}
+	n.endBy(Kill, length)
 	n.clean, n.dirGone = false, true
 	n.renewCatalogs(c.opt.Losses.Lost)
 	if err := n.removeLogs(c.opt.Losses.Lost); err != nil {
@@ -324,8 +321,7 @@ func (n *Node) begins(made bool) {
 func (n *Node) endNow(f Fault) {
 	n.cluster.world.Tracef("fault     %v of %s for %v", f.Kind, n.process.Name(), f.Length.Round(time.Millisecond))
 	n.cluster.stats.faults++
-	n.ending, n.downFor = f.Kind, f.Length
-	n.die()
+	n.endBy(f.Kind, f.Length)
 }
 
 // keeper is who alone is in sync where the node is eligible to lead; nil if there is none.

@@ -69,10 +69,7 @@ func (n *Node) wipe(kind FaultKind, length time.Duration) {
 		c.world.Tracef("%s keeps its disk: a partition has nobody else who may lead", n.process.Name())
 		return
 	}
-	if n.process.Running() {
-		n.ending, n.downFor = Kill, length
-		n.die()
-	}
+	n.endBy(Kill, length)
 	n.clean = false
 	n.renewCatalogs(len(n.catalogs))
 	clear(n.lastEnds)
