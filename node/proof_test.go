@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/ringmill/ringmill/control/quorum"
-	"github.com/ringmill/ringmill/node/config"
 	"github.com/ringmill/ringmill/segment/osfs"
 	"github.com/ringmill/ringmill/wire"
 )
@@ -61,12 +60,7 @@ func (tn *testNode) address() string { return tn.cluster.address() }
 // otherNode is a node that has these gossip keys, and has not been started: what connects to others is there.
 func otherNode(t *testing.T, ring ...byte) *peers {
 	t.Helper()
-	cfg, _, err := config.Load(config.Source{Listen: "127.0.0.1:0", Data: t.TempDir(), Set: []string{"node.id=9"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := newNode(cfg)
-	n.cluster = newCluster(n)
+	n := newUnstarted(t)
 	var keys [][]byte
 	for _, b := range ring {
 		keys = append(keys, gossipKey(b))

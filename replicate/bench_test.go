@@ -37,7 +37,7 @@ func alone(tb testing.TB) *owner {
 func (o *owner) produce(tb testing.TB) (end wire.Offset) {
 	plan, outcome := o.Produce(o.batch, replicate.AcksAll, o.ref, 1000, &o.eff)
 	if outcome == replicate.NeedsRoll {
-		o.roll(tb)
+		roll(tb, o.fsys, o.Log())
 		plan, outcome = o.Produce(o.batch, replicate.AcksAll, o.ref, 1000, &o.eff)
 	}
 	if outcome != replicate.Planned {
@@ -47,16 +47,6 @@ func (o *owner) produce(tb testing.TB) (end wire.Offset) {
 	o.Written(end, &o.eff)
 	o.Synced(end, &o.eff)
 	return end
-}
-
-func (o *owner) roll(tb testing.TB) {
-	plan := o.Log().PlanRoll()
-	file, err := plan.Run(o.fsys, true)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	_ = file.Close()
-	o.Log().Rolled(plan)
 }
 
 // answered has one answer taken.

@@ -157,14 +157,18 @@ func (p *player) synced() {
 
 func (p *player) policy() { p.partition.SetPolicy(policies[p.word("to")], &p.eff) }
 
-func (p *player) roll() {
-	plan := p.log.PlanRoll()
-	file, err := plan.Run(p.fs, true)
+func (p *player) roll() { roll(p.t, p.fs, p.log) }
+
+// roll has a log go on in a new segment.
+func roll(tb testing.TB, fsys segment.FS, log *segment.Log) {
+	tb.Helper()
+	plan := log.PlanRoll()
+	file, err := plan.Run(fsys, true)
 	if err != nil {
-		p.t.Fatal(err)
+		tb.Fatal(err)
 	}
 	_ = file.Close()
-	p.log.Rolled(plan)
+	log.Rolled(plan)
 }
 
 func (p *player) stop() {
