@@ -185,12 +185,11 @@ func (a *app) benchFindRate(ctx context.Context, t bench.Trial) (found bench.Fou
 	limited := false
 	found, err = bench.Search{From: t.Rate, Precision: tryPrecision, Confirm: 1, Try: func(ctx context.Context, rate float64) (string, error) {
 		periods := omb.NewPeriods(&t)
-		t.Rate, t.Topic, t.Progress = rate, benchTopic(), periods.Add
-		outcome, err := t.Run(ctx)
-		if outcome == nil {
+		t.Rate, t.Progress = rate, periods.Add
+		r, err := benchTried(ctx, t)
+		if r == nil {
 			return "", err
 		}
-		r := t.Report(outcome, err)
 		last = &ombTry{r, periods}
 		if ctx.Err() != nil {
 			return "", err

@@ -170,6 +170,20 @@ func TestBenchOMBWho(t *testing.T) {
 	}
 }
 
+// searchFile is the workload of ombFiles with a producerRate of 0.
+func searchFile(t *testing.T) (workload string) {
+	t.Helper()
+	workload, _ = ombFiles(t, "127.0.0.1:1")
+	text, err := os.ReadFile(workload)
+	if err == nil {
+		err = os.WriteFile(workload, bytes.ReplaceAll(text, []byte("producerRate: 100"), []byte("producerRate: 0")), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return workload
+}
+
 // A producerRate of 0 looks for the highest rate at which nobody falls behind: with 10 records a request, one request out and 5 ms for it, 2,000/s.
 func TestBenchFindsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -188,14 +202,7 @@ func TestBenchFindsRate(t *testing.T) {
 
 // What a search has when it breaks off is its last run, as the partial result.
 func TestBenchSearchBrokenHalfWay(t *testing.T) {
-	workload, _ := ombFiles(t, "")
-	text, err := os.ReadFile(workload)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(workload, bytes.ReplaceAll(text, []byte("producerRate: 100"), []byte("producerRate: 0")), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	workload := searchFile(t)
 	for name, harm := range map[string]func(*benchtest.Server, context.CancelFunc){
 		"the node dies":       func(s *benchtest.Server, _ context.CancelFunc) { s.Stop(0) },
 		"the user interrupts": func(_ *benchtest.Server, cancel context.CancelFunc) { cancel() },
@@ -204,12 +211,7 @@ func TestBenchSearchBrokenHalfWay(t *testing.T) {
 			s := benchServer(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			go func() {
-				for len(s.Answers()) < 50 && ctx.Err() == nil {
-					time.Sleep(time.Millisecond)
-				}
-				harm(s, cancel)
-			}()
+			go afterAnswers(ctx, s, func() { harm(s, cancel) })
 			other := filepath.Join(t.TempDir(), "omb.json")
 			var out, errs bytes.Buffer
 			a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs}

@@ -25,11 +25,7 @@ func planOf(t *testing.T, args ...string) string {
 }
 
 func TestBenchPlan(t *testing.T) {
-	workload, _ := ombFiles(t, "127.0.0.1:1")
-	search := filepath.Join(t.TempDir(), "w.yaml")
-	if text, err := os.ReadFile(workload); err != nil || os.WriteFile(search, bytes.ReplaceAll(text, []byte("producerRate: 100"), []byte("producerRate: 0")), 0o644) != nil {
-		t.Fatal(err)
-	}
+	search := searchFile(t)
 	for args, want := range map[string][]string{
 		"-b 127.0.0.1:1": {
 			"a topic TOPIC of 1 partition with as many replicas as the cluster has by default at 127.0.0.1:1, made and removed",

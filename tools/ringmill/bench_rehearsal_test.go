@@ -71,16 +71,8 @@ func TestBenchSweepAndQuickLookFirst(t *testing.T) {
 
 // Every value that a search will come to is tried before the search begins, and the one that a node refuses is named.
 func TestBenchTuneTriesAllFirst(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, bin := t.TempDir(), t.TempDir()
-	program, script := filepath.Join(bin, "ringmill"), filepath.Join(bin, "picky")
+	dir, program, script := t.TempDir(), linkProgram(t), filepath.Join(t.TempDir(), "picky")
 	text := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *ringmill.loops=2*) echo not two >&2; exit 9;; esac\nexec %s \"$@\"\n", program)
-	if err := os.Symlink(self, program); err != nil { // TestMain is the program by this name
-		t.Fatal(err)
-	}
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}

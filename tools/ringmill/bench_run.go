@@ -214,13 +214,22 @@ func benchOnce(ctx context.Context, t bench.Trial) (*bench.Report, error) {
 
 // benchEnded is benchOnce with the error of a run that broke off or left its topic behind, too.
 func benchEnded(ctx context.Context, t bench.Trial) (*bench.Report, error) {
-	t.Topic = benchTopic()
-	outcome, err := t.Run(ctx)
+	r, err := benchTried(ctx, t)
 	switch {
-	case outcome == nil, ctx.Err() != nil && errors.Is(err, bench.ErrLeftBehind):
+	case r == nil, ctx.Err() != nil && errors.Is(err, bench.ErrLeftBehind):
 		return nil, err
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	}
+	return r, err
+}
+
+// benchTried is benchEnded with the result of a run that was interrupted, too.
+func benchTried(ctx context.Context, t bench.Trial) (*bench.Report, error) {
+	t.Topic = benchTopic()
+	outcome, err := t.Run(ctx)
+	if outcome == nil {
+		return nil, err
 	}
 	return t.Report(outcome, err), err
 }

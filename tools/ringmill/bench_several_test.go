@@ -129,14 +129,7 @@ func TestBenchSweep(t *testing.T) {
 
 // A number of loops is a node's own, which the sweep starts and ends, and whose stages and process it reads; nothing of it is left.
 func TestBenchSweepLoops(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, program := t.TempDir(), filepath.Join(t.TempDir(), "ringmill")
-	if err := os.Symlink(self, program); err != nil { // TestMain is the program by this name
-		t.Fatal(err)
-	}
+	dir, program := t.TempDir(), linkProgram(t)
 	var sweep bench.Sweep
 	code, said := told(t, &sweep, append([]string{"bench", "sweep", "--serve", program, "--dir", dir, "--over", "loops=1,2", "--over", "batch=1,5", "--rate", "50", "--repeats", "1", "-p", "2"}, briefly...)...)
 	if len(sweep.Points) != 4 || code != statusOK && code != statusInvalid {

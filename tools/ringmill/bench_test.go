@@ -182,6 +182,14 @@ func TestShellWords(t *testing.T) {
 	}
 }
 
+// afterAnswers does something when a run is under way, or over.
+func afterAnswers(ctx context.Context, s *benchtest.Server, do func()) {
+	for len(s.Answers()) < 50 && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	do()
+}
+
 // What breaks half way leaves a partial result, one line of error and no topic.
 func TestBenchBrokenHalfWay(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -197,12 +205,7 @@ func TestBenchBrokenHalfWay(t *testing.T) {
 			s := benchServer(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			go func() {
-				for len(s.Answers()) < 50 && ctx.Err() == nil {
-					time.Sleep(time.Millisecond)
-				}
-				c.harm(s, cancel)
-			}()
+			go afterAnswers(ctx, s, func() { c.harm(s, cancel) })
 			code, report, said := benchRun(t, ctx, s, "--duration", "1m")
 			if code != statusFailed || report == nil || report.Verdict != bench.VerdictPartial || report.Produced.Records == 0 {
 				t.Fatalf("status %d, %+v: %s", code, report, said)

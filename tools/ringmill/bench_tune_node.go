@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -252,23 +253,23 @@ func (r *runningCluster) putBack(ctx context.Context) error {
 
 // alter makes the properties what they were, but for the settings.
 func (r *runningCluster) alter(ctx context.Context, settings []bench.Setting) error {
-	values := map[string]*string{}
-	for name, value := range r.before {
-		values[name] = value
-	}
-	for _, s := range settings {
-		values[s.Name] = &s.Value
-	}
+	values := maps.Clone(r.before)
+	maps.Copy(values, valuesOf(settings))
 	return altered(r.admin.AlterBrokerConfigs(ctx, changesTo(values)))
 }
 
 // validate has the nodes judge settings, and sets nothing.
 func (r *runningCluster) validate(ctx context.Context, settings []bench.Setting) error {
+	return altered(r.admin.ValidateAlterBrokerConfigs(ctx, changesTo(valuesOf(settings))))
+}
+
+// valuesOf are the settings by the names of their properties.
+func valuesOf(settings []bench.Setting) map[string]*string {
 	values := map[string]*string{}
 	for _, s := range settings {
 		values[s.Name] = &s.Value
 	}
-	return altered(r.admin.ValidateAlterBrokerConfigs(ctx, changesTo(values)))
+	return values
 }
 
 // changesTo are those that give properties these values, or with nil take away what was set.

@@ -42,14 +42,7 @@ func TestTunedNodeEnds(t *testing.T) {
 	if want := "the node ended with exit status 7 before it served, and said on standard error: no room | giving up"; err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := filepath.Join(bin, "ringmill")
-	if err := os.Symlink(self, program); err != nil { // TestMain is the program by this name
-		t.Fatal(err)
-	}
+	program := linkProgram(t)
 	_, err = (&serveFlags{serve: program, dir: dir}).start(t.Context(), []bench.Setting{{Name: "ringmill.loops", Value: "many"}})
 	if err == nil || !strings.HasPrefix(err.Error(), "the node ended with exit status 2 before it served, and said on standard error: ringmill: ringmill.loops") {
 		t.Errorf("%v", err)
@@ -88,14 +81,7 @@ func TestTunedNodeIsAScript(t *testing.T) {
 	if want := "the node ended with exit status 7 before it served, and said on standard error: no room"; err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := filepath.Join(bin, "ringmill")
-	if err := os.Symlink(self, program); err != nil { // TestMain is the program by this name
-		t.Fatal(err)
-	}
+	program := linkProgram(t)
 	at, err := script("wraps", program+" \"$@\"\nexit $?\n").start(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

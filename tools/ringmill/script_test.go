@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -11,6 +13,20 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"ringmill": main,
 	})
+}
+
+// linkProgram gives the program a path: TestMain is it by this name.
+func linkProgram(t *testing.T) (path string) {
+	t.Helper()
+	self, err := os.Executable()
+	path = filepath.Join(t.TempDir(), "ringmill")
+	if err == nil {
+		err = os.Symlink(self, path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // Scripts that need no node.
